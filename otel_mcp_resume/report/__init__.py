@@ -1,0 +1,1 @@
+"""What leaves the process: metrics, spans and log records."""

@@ -1,0 +1,1 @@
+"""The law: pure functions over frozen values. No I/O, no clock, no OpenTelemetry, no SDK names."""

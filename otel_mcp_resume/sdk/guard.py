@@ -1,0 +1,47 @@
+"""The wall between our bookkeeping and the application: what breaks inside is counted and swallowed.
+
+Only our own functions are ever guarded, never a call of the user's. `BaseException` (cancellation,
+`KeyboardInterrupt`, `GeneratorExit`) passes untouched.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+from typing_extensions import ParamSpec
+
+__all__ = ["ErrorSink", "Guard"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ErrorSink = Callable[[str, Exception], None]
+"""Takes the name of the hook and what was raised inside it. Must not raise."""
+
+
+class Guard:
+    """Makes functions of ours that the application's call path can call without harm."""
+
+    def __init__(self, on_error: ErrorSink) -> None:
+        self._on_error = on_error
+
+    def __call__(self, hook: str, function: Callable[P, T]) -> Callable[P, T | None]:
+        """`function`, but any `Exception` in it is reported under `hook` and answered with None."""
+
+        @functools.wraps(function)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> T | None:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:  # the whole point: nothing of ours may reach the application
+                self._report(hook, error)
+                return None
+
+        return guarded
+
+    def _report(self, hook: str, error: Exception) -> None:
+        try:
+            self._on_error(hook, error)
+        except Exception:  # noqa: S110 - the last resort has nowhere left to report to
+            pass
