@@ -1,0 +1,146 @@
+"""The plugin that is on: its parts, built once, and the hooks that it has put in place."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from otel_mcp_resume.exporter import Exporter
+from otel_mcp_resume.report.errors import Errors
+from otel_mcp_resume.report.fields import PLUGIN_LOGGER
+from otel_mcp_resume.report.log import Log
+from otel_mcp_resume.report.metrics import Metrics
+from otel_mcp_resume.report.reporter import Reporter
+from otel_mcp_resume.rules.terms import Side
+from otel_mcp_resume.sdk.guard import Guard
+from otel_mcp_resume.sdk.patches import Patches
+from otel_mcp_resume.sdk.runtime import Runtime
+from otel_mcp_resume.versions import installed_version
+from otel_mcp_resume.watch.client import ClientWatch
+from otel_mcp_resume.watch.deadlines import Deadlines
+from otel_mcp_resume.watch.server import ServerWatch
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+    from otel_mcp_resume.rooms import Room
+    from otel_mcp_resume.settings import Settings
+
+__all__ = ["Plugin", "Providers"]
+
+
+@dataclass(slots=True)
+class Providers:
+    """OpenTelemetry providers that the application handed over; None means its global ones."""
+
+    tracer_provider: TracerProvider | None = None
+    meter_provider: MeterProvider | None = None
+
+    def adopt(self, others: Providers) -> None:
+        """Takes over what is missing here: a later activation may bring what an earlier one could not know."""
+        self.tracer_provider = self.tracer_provider or others.tracer_provider
+        self.meter_provider = self.meter_provider or others.meter_provider
+
+
+class Plugin:
+    """Built by `activate`. Its hooks are put in place room by room, when the application imports what they are for."""
+
+    def __init__(self, settings: Settings, providers: Providers) -> None:
+        """Raises whatever a broken environment raises; imports nothing and touches nothing of the application's."""
+        self.settings = settings
+        self.providers = providers
+        self.metrics = Metrics()
+        self.errors = Errors(self.metrics.internal_error)
+        self.deadlines = Deadlines(settings.proof_timeout, self.errors)
+        self.exporter = Exporter(self.metrics, settings)
+        self.hooks: dict[str, bool] = {}
+        """Every hook that was tried, and whether it is in place."""
+        reporter = Reporter(self.metrics, Log(settings), self.errors)
+        self.runtime = Runtime(
+            patches=Patches(self._on_change),
+            guard=Guard(self.errors),
+            report=reporter,
+            client=ClientWatch(
+                emit=reporter,
+                events=partial(self.metrics.event_counter, Side.CLIENT),
+                deadlines=self.deadlines,
+                limits=settings,
+                clock=time.monotonic,
+            ),
+            server=ServerWatch(
+                emit=reporter,
+                events=partial(self.metrics.event_counter, Side.SERVER),
+                deadlines=self.deadlines,
+                limits=settings,
+                clock=time.monotonic,
+            ),
+        )
+        self._lock = threading.Lock()
+        self._rooms: set[Room] = set()
+        self._closed = False
+
+    def open(self, room: Room) -> None:
+        """Puts the hooks of `room` in place, once. Never raises."""
+        try:
+            hooks = import_module(room.hooks)  # outside the lock: another thread's import may be waiting for us
+            with self._lock:
+                if self._closed or room in self._rooms:
+                    return
+                self._rooms.add(room)
+                known = set(self.hooks)
+                try:
+                    hooks.install(self.runtime)
+                finally:
+                    missing = self._missing(hooks.HOOKS, known)
+            self._warn_of(missing)
+            self.metrics.info(installed_version(), installed_version("mcp"))
+            self.metrics.begin(room.side)
+            self.exporter.start()
+        except Exception as error:  # an import of the application's is under way and must succeed
+            self.errors("activate", error)
+
+    def close(self) -> None:
+        """Takes every hook away and stops whatever runs. Never raises."""
+        with self._lock:
+            self._closed = True
+            steps = (self.runtime.patches.remove_all, self.deadlines.close, self.exporter.stop)
+            for step in steps:
+                try:
+                    step()
+                except Exception as error:  # the other steps count all the more
+                    self.errors("activate", error)
+
+    def after_fork(self) -> None:
+        """In a forked child: makes every lock and thread anew. Never raises."""
+        self._lock = threading.Lock()
+        for part in (self.metrics, self.errors, self.deadlines, self.exporter, self.runtime.client, self.runtime.server):
+            try:
+                part.after_fork()
+            except Exception as error:  # the other parts count all the more
+                self.errors("activate", error)
+
+    def _on_change(self, hook: str, installed: bool) -> None:  # noqa: FBT001 - the signature that Patches calls
+        self.hooks[hook] = installed
+        self.metrics.hook_installed(hook, installed)
+
+    def _missing(self, expected: tuple[str, ...], known: set[str]) -> list[str]:
+        """The hooks of a room that are not in place; those that were not even tried are reported like the others."""
+        for hook in expected:
+            if hook not in self.hooks:
+                self._on_change(hook, False)
+        return [hook for hook, installed in self.hooks.items() if hook not in known and not installed]
+
+    @staticmethod
+    def _warn_of(missing: list[str]) -> None:
+        if missing:
+            logging.getLogger(PLUGIN_LOGGER).warning(
+                "otel-mcp-resume is partly blind: mcp %s lacks what it hooks into: %s",
+                installed_version("mcp"),
+                ", ".join(missing),
+            )
