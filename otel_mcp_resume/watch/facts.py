@@ -64,8 +64,8 @@ class AttemptSettled:
     stream: Stream
     outcome: Outcome
     reason: Reason
-    elapsed: float
-    """Seconds from the re-opening to the verdict."""
+    elapsed: float | None
+    """Seconds from the re-opening to the verdict; None where nothing was opened (`abandoned`)."""
     downtime: float | None = None
     """Seconds from the end of the stream's last connection to this re-opening, if both were seen."""
     token: str | None = None

@@ -1,0 +1,200 @@
+"""The HTTP client below the SDK: merged headers on the way out, the head and the text on the way in.
+
+`AsyncClient.send` is the one function of `httpx` and `httpx2` that every SDK version goes through. It acts only
+while an MCP exchange is under way, so other users of the HTTP library pay one look at a context variable.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from otel_mcp_resume.rules.terms import Disconnect
+from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
+from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.sdk.patches import AsyncWrapper
+    from otel_mcp_resume.sdk.runtime import Runtime
+    from otel_mcp_resume.watch.connection import Connection
+
+__all__ = ["HttpTap"]
+
+_NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError", "LocalProtocolError")
+"""Errors of `httpx` and `httpx2` after which the server can't have seen the request."""
+
+
+class HttpTap:
+    """Wraps `send`, and what it returns."""
+
+    def __init__(self, runtime: Runtime, hook: str) -> None:
+        self._report = runtime.report
+        self._client = runtime.client
+        guard = runtime.guard
+        self._begins = guard(hook, self._begin)
+        self._failed = guard(hook, self._failure)
+        self._answered = guard(hook, self._answer)
+        self._fed = guard(hook, self._feed)
+        self._over = guard(hook, self._end)
+
+    def wrapper(self) -> AsyncWrapper:
+        """The wrapper of `AsyncClient.send`."""
+
+        async def send(
+            wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        ) -> Any:
+            exchange = EXCHANGE.get()
+            if exchange is None or exchange.http is not instance or exchange.sending:
+                return await wrapped(*args, **kwargs)
+            request: Any = args[0] if args else kwargs.get("request")
+            head = self._begins(exchange, request)
+            if head is None:
+                return await wrapped(*args, **kwargs)
+            exchange.sending = True
+            try:
+                response = await wrapped(*args, **kwargs)
+            except Exception as error:
+                self._failed(exchange, head, error)
+                raise
+            finally:
+                exchange.sending = False
+            self._answered(exchange, head, response)
+            return response
+
+        return send
+
+    # -- bookkeeping: everything below runs behind the guard -------------------------------------
+
+    def _begin(self, exchange: Exchange, request: Any) -> RequestHead | None:
+        method = str(request.method)
+        if method not in ("GET", "POST"):
+            return None
+        head = _request_head(request)
+        redirected, exchange.redirect = exchange.redirect, None
+        if redirected is not None:
+            if redirected[0] == request.url:
+                return head  # the SDK followed it, so this is still the same request
+            self._take(exchange, redirected[1], redirected[2])
+        if method == "POST":
+            self._report(exchange.transport.posting(head, exchange.method))
+            if exchange.call is not None:
+                self._report(exchange.transport.calling(*exchange.call))
+        return head
+
+    def _failure(self, exchange: Exchange, head: RequestHead, error: Exception) -> None:
+        response = getattr(error, "response", None)
+        if response is not None:  # a hook of the application's own turned the answer into an exception
+            self._take(exchange, head, _response_head(response))
+            return
+        if head.method == "POST" and exchange.call is not None and type(error).__name__ not in _NEVER_SENT:
+            exchange.transport.call_left(*exchange.call)
+        if exchange.stream is not None:
+            self._report(exchange.stream.responded(head, None)[0])
+
+    def _answer(self, exchange: Exchange, head: RequestHead, response: Any) -> None:
+        answer = _response_head(response)
+        next_request = getattr(response, "next_request", None)
+        if 300 <= answer.status < 400 and next_request is not None:
+            exchange.redirect = next_request.url, head, answer
+            return
+        connection = self._take(exchange, head, answer)
+        if connection is not None:
+            self._tap_text(response, connection)
+        elif exchange.method == "tools/list":
+            self._tap_body(response, exchange)
+
+    def _take(self, exchange: Exchange, head: RequestHead, answer: ResponseHead) -> Connection | None:
+        if head.method == "POST":
+            self._report(exchange.transport.posted(head, answer, exchange.method))
+        if exchange.stream is None:
+            return None
+        facts, connection = exchange.stream.responded(head, answer)
+        self._report(facts)
+        exchange.connection = connection
+        return connection
+
+    def finish(self, exchange: Exchange) -> None:
+        """The exchange is over; a redirect that nobody followed is what the server had to say."""
+        redirected, exchange.redirect = exchange.redirect, None
+        if redirected is not None:
+            self._take(exchange, redirected[1], redirected[2])
+
+    def _feed(self, connection: Connection, text: str) -> None:
+        facts = connection.feed(text)
+        if facts:
+            self._report(facts)
+
+    def _end(self, connection: Connection, cause: Disconnect, *, by_sdk: bool = False) -> None:
+        if connection.closed:
+            return
+        if by_sdk:
+            connection.stream.answered = True  # it has what it waited for, in whatever shape
+        self._report(connection.ended(cause))
+        self._report(self._client.evictions())
+
+    # -- taps on one response --------------------------------------------------------------------
+
+    def _tap_text(self, response: Any, connection: Connection) -> None:
+        read, close = response.aiter_text, response.aclose
+        feed, over = self._fed, self._over
+
+        async def aiter_text(chunk_size: int | None = None) -> AsyncIterator[str]:
+            texts = read() if chunk_size is None else read(chunk_size)
+            try:
+                async for text in texts:
+                    feed(connection, text)
+                    yield text
+            except GeneratorExit:
+                await texts.aclose()  # as the consumer would have done itself
+                raise
+            except Exception:
+                over(connection, Disconnect.RESET)
+                raise
+            except BaseException:
+                over(connection, Disconnect.CANCELLED)
+                raise
+            else:
+                over(connection, Disconnect.CLOSED)
+
+        async def aclose() -> None:
+            over(connection, Disconnect.CANCELLED, by_sdk=sys.exc_info()[0] is None)
+            await close()
+
+        response.aiter_text = aiter_text
+        response.aclose = aclose
+
+    def _tap_body(self, response: Any, exchange: Exchange) -> None:
+        """The tool list of a server that answers in JSON: which tools may be called twice."""
+        read = response.aread
+        learn = exchange.transport.tools_listed
+
+        async def aread() -> bytes:
+            body: bytes = await read()
+            self._learned(learn, body)
+            return body
+
+        response.aread = aread
+
+    def _learned(self, learn: Callable[[str], None], body: bytes) -> None:
+        learn(body.decode("utf-8", "replace"))
+
+
+def _request_head(request: Any) -> RequestHead:
+    headers = request.headers
+    return RequestHead(
+        method=str(request.method),
+        session_id=headers.get("mcp-session-id"),
+        token=headers.get("last-event-id") or None,
+        protocol_version=headers.get("mcp-protocol-version"),
+    )
+
+
+def _response_head(response: Any) -> ResponseHead:
+    content_type = str(response.headers.get("content-type", ""))
+    named = set(response.headers.get_list("mcp-session-id"))
+    return ResponseHead(
+        status=int(response.status_code),
+        session_id=named.pop() if len(named) == 1 else None,
+        event_stream=content_type.lower().lstrip().startswith("text/event-stream"),
+    )

@@ -1,0 +1,185 @@
+"""One SSE response of a client: every event on it passes `feed`, so this is where cost matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from otel_mcp_resume.rules.terms import Disconnect, DuplicateKind, Outcome, Side, ViolationRule
+from otel_mcp_resume.rules.verdict import EventEvidence, judge_event, judge_session, judge_silence, same_request
+from otel_mcp_resume.watch.facts import DuplicateEvent, Fact, StreamClosed, Violated
+from otel_mcp_resume.watch.jsonrpc import response_id
+from otel_mcp_resume.watch.sse import Block, SseScanner
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.rules.verdict import Verdict
+    from otel_mcp_resume.watch.attempt import Attempt
+    from otel_mcp_resume.watch.client_stream import ClientStream
+    from otel_mcp_resume.watch.facts import Context
+
+__all__ = ["Connection"]
+
+SHOWN_ID = 1024
+"""Characters of an id that are kept to be shown."""
+
+
+class Connection:
+    """An open event stream, an incarnation of its logical stream."""
+
+    __slots__ = (
+        "_answers",
+        "_count",
+        "_delivered",
+        "_scanner",
+        "attempt",
+        "closed",
+        "context",
+        "first_id",
+        "request_id",
+        "stream",
+    )
+
+    def __init__(
+        self,
+        stream: ClientStream,
+        *,
+        count: Callable[[], None],
+        context: Context,
+        request_id: str | None,
+        attempt: Attempt | None,
+    ) -> None:
+        self.stream = stream
+        self.context = context
+        self.request_id = request_id
+        self.attempt = attempt
+        self.first_id: str | None = None
+        self.closed = False
+        self._answers = stream.request_id is not None or request_id is not None
+        self._count = count
+        self._delivered = False
+        self._scanner = SseScanner()
+
+    def feed(self, text: str) -> Sequence[Fact]:
+        """The text that arrived, decoded."""
+        facts: list[Fact] = []
+        for block in self._scanner.feed(text):
+            self._block(block, facts)
+        return facts
+
+    def _block(self, block: Block, facts: list[Fact]) -> None:
+        event_id, data, event = block
+        stream = self.stream
+        attempt = self.attempt
+        if event_id is None and data is None:
+            if attempt is not None:
+                attempt.heartbeats = True
+            return
+        if event and event != "message":
+            if event == "endpoint" and data:
+                stream.transport.endpoint_named(self, data, facts)
+                return
+            data = None  # the SDKs ignore other event types, but not their ids
+        repeated = answered = None
+        if data:
+            self._count()
+            if self._answers and (answered := response_id(data)) is not None:
+                stream.responded_with(answered, data)
+        if event_id:
+            repeated = stream.saw_id(event_id, data)
+        elif event_id == "":
+            stream.last_id = None  # WHATWG: an empty id resets the last event id
+        if not self._delivered and repeated is not DuplicateKind.REDELIVERED:
+            self._delivered = True
+            stream.barren = 0
+        if attempt is None and repeated is None and answered is None:
+            self.first_id = self.first_id or event_id
+            return
+        self._judge(event_id, data, repeated, answered, facts)
+        self.first_id = self.first_id or event_id
+
+    def _judge(
+        self,
+        event_id: str | None,
+        data: str | None,
+        repeated: DuplicateKind | None,
+        answered: str | None,
+        facts: list[Fact],
+    ) -> None:
+        stream = self.stream
+        collides = repeated is DuplicateKind.COLLISION
+        foreign = same_request(self.request_id, answered) is False
+        if repeated is not None:
+            facts.append(DuplicateEvent(Side.CLIENT, stream.generation, stream.kind, repeated))
+        reason = None
+        with stream.watch.lock:
+            attempt = self.attempt
+            if attempt is not None and not attempt.settled:
+                attempt.events += bool(data)
+                attempt.messages = attempt.messages or bool(data)
+                if event_id:
+                    attempt.last_id = event_id[:SHOWN_ID]
+                    attempt.first_id = attempt.first_id or attempt.last_id
+                evidence = EventEvidence(
+                    token=attempt.binding.token,
+                    first_id=event_id if event_id and not self.first_id else None,
+                    has_payload=bool(data),
+                    collides=collides,
+                    request_id=self.request_id,
+                    response_id=answered,
+                    trusted=attempt.trusted,
+                )
+                if verdict := judge_event(evidence):
+                    facts += self._settle(attempt, verdict)
+                    reason = verdict.reason.value
+        for breached, rule in (
+            (collides, ViolationRule.EVENT_ID_COLLISION),
+            (foreign, ViolationRule.FOREIGN_RESPONSE),
+        ):
+            if breached and reason != rule.value:  # as the reason of the attempt it has been counted
+                facts.append(Violated(Side.CLIENT, stream.generation, rule, stream.kind, None, self.context))
+
+    def session_named(self, session_id: str) -> Sequence[Fact]:
+        """The session of a stream that names it in an event (`sse`) instead of the response head."""
+        with self.stream.watch.lock:
+            attempt = self.attempt
+            if attempt is None or attempt.settled:
+                return ()
+            verdict = judge_session(attempt.binding.session_id, session_id)
+            return self._settle(attempt, verdict) if verdict else ()
+
+    def _settle(self, attempt: Attempt, verdict: Verdict) -> list[Fact]:
+        """Holds the lock. After evidence that numbering or session began anew, old ids would only alarm again."""
+        self.attempt = None
+        watch = self.stream.watch
+        watch.settled(attempt)
+        facts = attempt.settle(verdict, watch.clock())
+        if verdict.outcome is Outcome.PROVEN:
+            self.stream.barren = 0
+        elif verdict.outcome is Outcome.GAP:
+            self.stream.forget_ids()
+        return facts
+
+    def silent(self, attempt: Attempt) -> list[Fact]:
+        """Nothing settled the attempt until the connection ended or the proof timeout passed. Holds the lock."""
+        if attempt.settled:
+            return []
+        facts = self._settle(attempt, judge_silence(attempt.silence(resumable=True)))
+        if not self._delivered:
+            self.stream.barren += 1
+        return facts
+
+    def ended(self, cause: Disconnect) -> Sequence[Fact]:
+        """The connection is over. Harmless if that was known already."""
+        watch = self.stream.watch
+        with watch.lock:
+            if self.closed:
+                return ()
+            self.closed = True
+            facts: list[Fact] = []
+            if self.attempt is not None:
+                facts += self.silent(self.attempt)
+            if self.stream.answered and cause is not Disconnect.RESET:
+                cause = Disconnect.COMPLETED
+            facts.append(StreamClosed(Side.CLIENT, self.stream.generation, self.stream.kind, cause))
+            self.stream.connection_ended(self, cause)
+            return facts

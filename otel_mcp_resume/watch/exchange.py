@@ -1,0 +1,46 @@
+"""What the client side is told of one HTTP exchange."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from otel_mcp_resume.rules.terms import Generation
+
+__all__ = ["RequestHead", "ResponseHead", "generation_of"]
+
+FIRST_STATELESS = "2026-07-28"
+
+
+def generation_of(protocol_version: str | None) -> Generation:
+    """The generation of a request by its `MCP-Protocol-Version`; revisions are dates, so their order is that of text.
+
+    Absent means 2025-03-26 (MCP 2025-06-18, "Protocol Version Header").
+    """
+    if protocol_version is not None and protocol_version >= FIRST_STATELESS:
+        return Generation.STATELESS
+    return Generation.STREAMABLE_HTTP
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHead:
+    """A request as it goes out, after all headers were merged."""
+
+    method: str
+    session_id: str | None = None
+    token: str | None = None
+    protocol_version: str | None = None
+
+    @property
+    def generation(self) -> Generation:
+        """The generation that the request speaks."""
+        return generation_of(self.protocol_version)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHead:
+    """The head of the response, after redirects that were followed."""
+
+    status: int
+    session_id: str | None = None
+    """As named; None also if several headers disagree, since then none is evidence."""
+    event_stream: bool = False

@@ -1,0 +1,68 @@
+"""Tool calls that were left without an answer, so that the same call again can be told from a deliberate one.
+
+Neither tools nor arguments are kept: only their hash, under the interpreter's random key.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["UnansweredCalls"]
+
+WINDOW = 300.0
+"""Seconds after which the same call again is taken for a new one."""
+LIMIT = 4096
+"""Calls, and tools, that are remembered."""
+
+
+class UnansweredCalls:
+    """Calls that may have run although nobody learned their result."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._left: OrderedDict[int, float] = OrderedDict()
+        self._harmless: OrderedDict[int, None] = OrderedDict()
+
+    def left(self, peer: str, tool: str, arguments: Any) -> None:
+        """A call to `peer` ended without an answer."""
+        with self._lock:
+            if hash((peer, tool)) in self._harmless:
+                return
+            key = _digest(peer, tool, arguments)
+            self._left[key] = self._clock()
+            self._left.move_to_end(key)
+            if len(self._left) > LIMIT:
+                self._left.popitem(last=False)
+
+    def repeats(self, peer: str, tool: str, arguments: Any) -> bool:
+        """Whether a call repeats one that was left; each is repeated once."""
+        if not self._left:  # nearly always, and then no argument is looked at
+            return False
+        with self._lock:
+            when = self._left.pop(_digest(peer, tool, arguments), None)
+            return when is not None and self._clock() - when <= WINDOW
+
+    def tools_listed(self, peer: str, data: str) -> None:
+        """Learns from a `tools/list` response which tools do no harm when called twice (`ToolAnnotations`)."""
+        try:
+            tools: Any = json.loads(data)["result"]["tools"]
+            hints = [(tool["name"], tool.get("annotations") or {}) for tool in tools]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return
+        with self._lock:
+            for name, annotations in hints:
+                key = hash((peer, name))
+                self._harmless.pop(key, None)
+                if annotations.get("idempotentHint") is True or annotations.get("readOnlyHint") is True:
+                    self._harmless[key] = None
+            while len(self._harmless) > LIMIT:
+                self._harmless.popitem(last=False)
+
+
+def _digest(peer: str, tool: str, arguments: Any) -> int:
+    return hash((peer, tool, json.dumps(arguments, sort_keys=True, default=str)))

@@ -1,0 +1,90 @@
+"""What was really on the wire of an event stream, block by block.
+
+Parsers of the SDKs keep the last id when an event has none, and `httpx_sse` makes events of comments. This
+one reports the fields of each block and nothing else. Lines end at CR LF, LF or CR only (WHATWG HTML, "Server-sent
+events"): `str.splitlines` would also split at U+2028 inside a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["Block", "SseScanner"]
+
+MAX_PENDING = 4 * 1024 * 1024
+"""Characters of one unfinished block that are kept. Of a longer one the front is judged, and the rest is skipped."""
+
+
+class Block(NamedTuple):
+    """The fields of one block; a heartbeat (comment, `retry:` or `event:` alone) has neither id nor data."""
+
+    event_id: str | None
+    data: str | None
+    event: str | None
+
+
+_HEARTBEAT = Block(None, None, None)
+
+
+class SseScanner:
+    """Takes decoded text as it arrives, in any pieces, and gives the blocks that became complete."""
+
+    __slots__ = ("_ends_line", "_parts", "_pending", "_skip_lf")
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._pending = 0
+        self._ends_line = False
+        self._skip_lf = False
+
+    def feed(self, text: str) -> Sequence[Block]:
+        """The blocks that `text` completes, in order."""
+        if self._skip_lf and text:
+            self._skip_lf = False
+            if text[0] == "\n":
+                text = text[1:]
+        if "\r" in text:
+            self._skip_lf = text[-1] == "\r"  # the other half of a CR LF may come with the next piece
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if self._parts:
+            if "\n\n" not in text and not (self._ends_line and text[:1] == "\n"):
+                self._keep(text)
+                return ()
+            text = "".join((*self._parts, text))
+            self._parts.clear()
+            self._pending = 0
+        elif text[-2:] == "\n\n" and text.find("\n\n") == len(text) - 2:
+            return (_block(text),)  # the common case: one piece is one event
+        *whole, rest = text.split("\n\n")
+        if rest:
+            self._keep(rest)
+        return [_block(block) for block in whole if block.strip("\n")]
+
+    def _keep(self, text: str) -> None:
+        if not text:
+            return
+        self._ends_line = text[-1] == "\n"
+        if self._pending < MAX_PENDING:
+            self._parts.append(text)
+            self._pending += len(text)
+        elif self._ends_line:
+            self._parts[-1] += "\n"  # only so that a blank line after the skipped text is recognised
+            self._pending += 1
+
+
+def _block(block: str) -> Block:
+    event_id = data = event = None
+    for line in block.split("\n"):
+        name, _, value = line.partition(":")
+        if name == "data":
+            value = value[1:] if value[:1] == " " else value
+            data = value if data is None else f"{data}\n{value}"
+        elif name == "id":
+            if "\0" not in value:
+                event_id = value[1:] if value[:1] == " " else value
+        elif name == "event":
+            event = value[1:] if value[:1] == " " else value
+    if event_id is None and data is None:
+        return _HEARTBEAT
+    return Block(event_id, data, event)
