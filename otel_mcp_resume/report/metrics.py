@@ -53,6 +53,7 @@ class Metrics:
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._store = Store()
+        self._before_next: Callable[[], None] | None = None
         self._moves: dict[type, Callable[[Any, Exemplar | None], None]] = {
             AttemptSettled: self._attempt_settled,
             DuplicateEvent: self._duplicate_event,
@@ -99,6 +100,9 @@ class Metrics:
 
         A breach that is the reason of an attempt comes as a `Violated` of its own, and is counted by that alone.
         """
+        if self._before_next is not None:
+            call, self._before_next = self._before_next, None
+            call()
         self._moves[type(fact)](fact, exemplar)
 
     def hook_installed(self, hook: str, installed: bool) -> None:  # noqa: FBT001 - what `Patches` calls with
@@ -118,13 +122,17 @@ class Metrics:
         self._store.info(version, mcp_version).set(1)
 
     def watch_oldest_pending(self, source: OldestPending) -> None:
-        """`source` is asked at every collection, from the collecting thread."""
+        """`source` is asked at every `refresh`, from the thread that collects."""
         self._oldest_pending = source
+
+    def before_next_fact(self, call: Callable[[], None] | None) -> None:
+        """Calls `call`, if any, once before the next fact is recorded: a process that was forked may never see one."""
+        self._before_next = call
 
     def refresh(self) -> None:
         """Brings up to date what no fact moves.
 
-        `collect` does it. Worker processes that share files must do it by the clock, since others collect from those.
+        To be called before `collect`. Worker processes that share files do it by the clock, since others read those.
         """
         if self._oldest_pending is None or Side.SERVER not in self._sides:
             return
@@ -139,7 +147,6 @@ class Metrics:
         Without the `_created` series of prometheus_client: they would double the number of series, are no names of
         ours, and say nothing where every series exists from the start.
         """
-        self.refresh()
         for metric in self._store.registry.collect():
             metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             yield metric

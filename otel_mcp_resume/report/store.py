@@ -6,6 +6,7 @@ counter that is safe among threads. Other ways out read them; nothing is counted
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from otel_mcp_resume.report.names import MetricName
     from otel_mcp_resume.report.series import Series
 
-__all__ = ["Children", "Store", "is_multiprocess"]
+__all__ = ["Children", "Store", "is_multiprocess", "multiprocess_directory"]
 
 M = TypeVar("M", bound=MetricWrapperBase)
 
@@ -28,6 +29,11 @@ def is_multiprocess() -> bool:
     It decides that once, when it is imported, by `PROMETHEUS_MULTIPROC_DIR`; the variable alone says nothing.
     """
     return bool(getattr(values.ValueClass, "_multiprocess", False))
+
+
+def multiprocess_directory() -> str | None:
+    """The directory of those files, or None if there are none."""
+    return os.environ.get("PROMETHEUS_MULTIPROC_DIR") if is_multiprocess() else None
 
 
 class Children(Generic[M]):
