@@ -27,13 +27,16 @@ _OFF = ("", "0", "false")
 
 
 class _WaitForMcp:
-    """A finder that finds nothing: it waits for the first module inside `mcp`, which tells an import from a mere look-up."""
+    """A finder that finds nothing, and waits for the first module inside `mcp`: looking for `mcp` is no import yet."""
 
     def __init__(self) -> None:
         self._waiting = True
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002 - the import system's signature
+        target: ModuleType | None = None,  # noqa: ARG002 - see path
     ) -> ModuleSpec | None:
         """Always None, so that the import goes on as if nobody had asked."""
         # It stays on sys.meta_path for good: taking it out during an import would make that import skip a finder.

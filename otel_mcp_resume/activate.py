@@ -22,10 +22,21 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
-__all__ = ["Way", "activate", "current", "deactivate", "instrument", "uninstrument", "ways"]
+__all__ = [
+    "ENTRY_POINT",
+    "Way",
+    "activate",
+    "current",
+    "deactivate",
+    "default_metrics",
+    "instrument",
+    "is_auto_instrumented",
+    "uninstrument",
+    "ways",
+]
 
 _AUTO_INSTRUMENTATION = "opentelemetry.instrumentation.auto_instrumentation"
-_ENTRY_POINT = "mcp_resume"
+ENTRY_POINT = "mcp_resume"
 
 
 class Way(str, Enum):
@@ -50,9 +61,7 @@ class _State:
 _state = _State()
 
 
-def instrument(
-    *, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
-) -> bool:
+def instrument(*, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None) -> bool:
     """Turns the plugin on in this process, whether `mcp` is imported already or not. Whether it is on afterwards.
 
     `OTEL_MCP_RESUME=0` keeps it off. The providers are used instead of the global ones. Never raises.
@@ -96,7 +105,7 @@ def ways() -> list[Way]:
 
 
 def _activate(way: Way, providers: Providers) -> bool:
-    settings, warnings = Settings.from_environ(os.environ, default_metrics=_default_metrics(way))
+    settings, warnings = Settings.from_environ(os.environ, default_metrics=default_metrics(way))
     if settings.enabled is False or (way is Way.ENVIRONMENT and settings.enabled is None):
         _warn(warnings)
         return False
@@ -133,15 +142,15 @@ def _open(room: Room) -> None:
         plugin.open(room)
 
 
-def _default_metrics(way: Way) -> frozenset[str]:
+def default_metrics(way: Way) -> frozenset[str]:
     """Under `opentelemetry-instrument` a process is meant to send its metrics where that sends all others."""
-    return frozenset({METRICS_OTEL if way is Way.ENTRY_POINT or _is_auto_instrumented() else METRICS_PROMETHEUS})
+    return frozenset({METRICS_OTEL if way is Way.ENTRY_POINT or is_auto_instrumented() else METRICS_PROMETHEUS})
 
 
-def _is_auto_instrumented() -> bool:
+def is_auto_instrumented() -> bool:
     """Whether our entry point is called in this process, be it before the environment variable took effect or after."""
     disabled = {name.strip() for name in os.environ.get("OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", "").split(",")}
-    return _AUTO_INSTRUMENTATION in sys.modules and disabled.isdisjoint({_ENTRY_POINT, "*"})
+    return _AUTO_INSTRUMENTATION in sys.modules and disabled.isdisjoint({ENTRY_POINT, "*"})
 
 
 def _warn(warnings: list[str]) -> None:

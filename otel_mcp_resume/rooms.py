@@ -43,7 +43,7 @@ Opened = Callable[[Room], None]
 
 
 def watch_imports(opened: Opened) -> None:
-    """Calls `opened(room)` for each module of a room, at once if it is imported already. Never raises, nor may `opened`.
+    """Calls `opened(room)` for each module of a room, at once if it is imported already. `opened` must not raise.
 
     To be called once in a process: a registration can't be taken back.
     """
