@@ -110,16 +110,17 @@ def diagnose(environ: Mapping[str, str]) -> Diagnosis:
 
 
 def _probe(environ: Mapping[str, str], problems: list[str]) -> Findings:
-    nothing: Findings = {"installed": False, "import_errors": {}, "ways": [], "hooks": {}}
     command = [sys.executable, "-m", "otel_mcp_resume.cli.probe"]
+    why = ""
     try:
         run = subprocess.run(  # noqa: S603 - ourselves
             command, env={**environ, **_QUIET}, capture_output=True, text=True, timeout=_PATIENCE, check=False
         )
-        found: Findings = json.loads(run.stdout.splitlines()[-1])
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
-        problems.append(f"the check could not be made: {error!r}")
-        return nothing
+        why = run.stderr.strip().rpartition("\n")[2]
+        found: Findings = json.loads(run.stdout.strip().rpartition("\n")[2])
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        problems.append(f"the check could not be made: {why or repr(error)}")
+        return {"installed": bool(installed_version("mcp")), "import_errors": {}, "ways": [], "hooks": {}}
     return found
 
 
@@ -128,7 +129,7 @@ def _problems(found: Findings, *, starts: bool) -> list[str]:
         return ["mcp is not installed in this environment: there is nothing to watch"]
     problems = [f"cannot import {module}: {why}" for module, why in found["import_errors"].items()]
     problems += [f"the hook {hook} finds nothing to hook into" for hook, there in found["hooks"].items() if not there]
-    if not starts:
+    if found["hooks"] and not starts:
         problems.append(f"the startup file does not work: {VARIABLE}=1 would enable nothing in this environment")
     return problems
 
