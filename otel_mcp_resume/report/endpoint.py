@@ -102,6 +102,7 @@ class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
     allow_reuse_address = sys.platform != "win32"  # there it would let two processes share a port
     allow_reuse_port = False
+    request_queue_size = 4 * _MOST_REQUESTS
     timeout = 0  # a connection that is gone before it is taken must not hold up the next
 
     def __init__(self, family: int, address: str, port: int) -> None:

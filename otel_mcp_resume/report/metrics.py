@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.report.series import INTERNAL_HOOKS, zero_series
-from otel_mcp_resume.report.store import Store
+from otel_mcp_resume.report.store import open_store
 from otel_mcp_resume.rules.terms import Generation, Side, Stream
 from otel_mcp_resume.watch.facts import (
     AttemptSettled,
@@ -52,7 +52,7 @@ class Metrics:
 
     def _start(self) -> None:
         self._lock = threading.Lock()
-        self._store = Store()
+        self._store = open_store()
         self._before_next: Callable[[], None] | None = None
         self._moves: dict[type, Callable[[Any, Exemplar | None], None]] = {
             AttemptSettled: self._attempt_settled,

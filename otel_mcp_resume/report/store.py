@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from otel_mcp_resume.report.names import MetricName
     from otel_mcp_resume.report.series import Series
 
-__all__ = ["Children", "Store", "is_multiprocess", "multiprocess_directory"]
+__all__ = ["Children", "Store", "is_multiprocess", "multiprocess_directory", "open_store"]
 
 M = TypeVar("M", bound=MetricWrapperBase)
 
@@ -105,3 +105,19 @@ class Store:
         children = Children(metric)
         self._families[name.name] = children
         return children
+
+
+_shared: list[Store] = []
+
+
+def open_store() -> Store:
+    """A new store, unless its values are in files.
+
+    Those stay those of the process, whoever asks again: two children of one series would overwrite each other there.
+    After a fork, they take to the files of the new process by themselves.
+    """
+    if not is_multiprocess():
+        return Store()
+    if not _shared:
+        _shared.append(Store())
+    return _shared[0]
