@@ -18,7 +18,7 @@ from otel_mcp_resume.cli.demo.sdk import client_session, result_text
 
 __all__ = ["APPLICATIONS"]
 
-ROWS, ITEMS = 6, 16
+ROWS, ITEMS = 10, 16
 PATIENCE = 4.5
 """Seconds after which an application stops looking. Nothing tells it that there is nothing to wait for."""
 
@@ -28,7 +28,7 @@ Application = Callable[[Sequence[str], Notes, asyncio.Event], Awaitable[None]]
 async def export(urls: Sequence[str], notes: Notes, done: asyncio.Event) -> None:
     """Makes one long call and counts the rows that it reports."""
     async with client_session(urls[0], logging_callback=_note_arrivals(notes)) as session:
-        call = asyncio.ensure_future(session.call_tool("export", {"rows": ROWS, "every": 0.25}))
+        call = asyncio.ensure_future(session.call_tool("export", {"rows": ROWS, "every": 0.15}))
         result = await _wait_for(call, notes)
         notes.conclude(f"{notes.count('row')} of {ROWS} rows; {result}")
         await done.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from asyncio.subprocess import Process
@@ -11,6 +10,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
+
+from otel_mcp_resume.cli.demo.orders import understood
 
 __all__ = ["Child", "ChildEndedError", "environment"]
 
@@ -114,8 +115,11 @@ class Child:
     async def _read_messages(self) -> None:
         assert self._process.stdout is not None
         async for line in self._process.stdout:
+            if (message := understood(line)) is None:
+                self._log(line.decode("utf-8", "replace").rstrip())  # some library prints
+                continue
             async with self._changed:
-                self._said.append(json.loads(line))
+                self._said.append(message)
                 self._listens = True
                 self._changed.notify_all()
         async with self._changed:

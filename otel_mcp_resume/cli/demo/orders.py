@@ -1,4 +1,8 @@
-"""How the processes of the demo hear from it: lines on their standard input, which ends when the demo does."""
+"""How the demo and its processes speak with each other.
+
+A process says what happens, one JSON object a line on its standard output, and hears orders, one a line on its
+standard input, which ends when the demo does.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-__all__ = ["follow", "say"]
+__all__ = ["follow", "say", "understood"]
 
 GRACE = 4
 """Seconds that a process has to end by itself."""
@@ -19,6 +23,15 @@ GRACE = 4
 def say(event: str, **details: Any) -> None:
     """Tells the demo something: one JSON object a line."""
     print(json.dumps({"event": event, **details}), flush=True)
+
+
+def understood(line: bytes) -> dict[str, Any] | None:
+    """What a process said with this line, or None if it is not one of ours."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return cast("dict[str, Any]", message) if isinstance(message, dict) and "event" in message else None
 
 
 def follow(on_line: Callable[[str], None], on_end: Callable[[], None]) -> None:
