@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import hypothesis.strategies as st
 import pytest
-from boundary_model import UNLIMITED, ModelMachine, Request, Session, Stream
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
@@ -21,6 +20,7 @@ from otel_mcp_resume.rules.boundary import (
     ResumptionProblem,
     handle_reconnect,
 )
+from tests.rules.boundary_model import UNLIMITED, ModelMachine, Request, Session, Stream
 
 SESSIONS = ["S1", "S2", "S3"]
 NAMES = ["a", "b", "c"]
