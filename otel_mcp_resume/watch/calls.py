@@ -1,0 +1,125 @@
+"""Tool calls as a server executes them: which one is the repetition of a call whose answer was lost.
+
+Neither tools nor arguments are kept, but a digest under a key that no other process has.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from otel_mcp_resume.watch.ledger import Subject
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.watch.facts import Fact
+    from otel_mcp_resume.watch.server_exchange import Exchange
+
+__all__ = ["Call", "CallBook", "Tools"]
+
+WINDOW = 300.0
+"""Seconds after a cut in which the same call is taken for a repetition."""
+LIMIT = 10_000
+"""Unanswered calls, and harmless tools of one application, that are remembered."""
+
+
+class Tools:
+    """The tools of one application that do no harm when they are called twice."""
+
+    __slots__ = ("_harmless",)
+
+    def __init__(self) -> None:
+        self._harmless: OrderedDict[str, None] = OrderedDict()
+
+    def learn(self, result: Any) -> None:
+        """Reads the `ToolAnnotations` of a `tools/list` result; what has another shape teaches nothing."""
+        tools = result.get("tools") if isinstance(result, dict) else None
+        for tool in tools if isinstance(tools, list) else ():
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if not isinstance(name, str):
+                continue
+            hints = tool.get("annotations")
+            self._harmless.pop(name, None)
+            if isinstance(hints, dict) and True in (hints.get("idempotentHint"), hints.get("readOnlyHint")):
+                self._harmless[name] = None
+        while len(self._harmless) > LIMIT:
+            self._harmless.popitem(last=False)
+
+    def are_harmless(self, name: str) -> bool:
+        """Whether calling `name` twice is as good as once."""
+        return name in self._harmless
+
+
+class Call(Subject):
+    """One call in progress; the subject of its response."""
+
+    __slots__ = ("_book", "is_answered", "key")
+
+    def __init__(self, book: CallBook, key: bytes) -> None:
+        self._book = book
+        self.key = key
+        """Who called what: the digest of the client, the tool and the arguments."""
+        self.is_answered = False
+
+    def written(self, exchange: Exchange) -> Sequence[Fact]:
+        """The answer left."""
+        exchange.is_answered = True
+        self.settle()
+        return ()
+
+    def settle(self) -> None:
+        """It has its answer, or nobody wants one any more."""
+        self.is_answered = True
+        self._book.answered(self)
+
+
+class CallBook:
+    """The calls of the process that were cut before their answer. Not thread-safe: the watch holds its lock."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._secret = secrets.token_bytes(32)
+        self._left: OrderedDict[bytes, tuple[float, Call]] = OrderedDict()
+
+    def client(self, *marks: str) -> bytes:
+        """A client by what tells it from others: its credential, its address, its name."""
+        return self._digest(marks)
+
+    def call(self, client: bytes, tool: str, arguments: Any) -> Call:
+        """A call comes in."""
+        return Call(self, self._digest((client.hex(), tool, arguments)))
+
+    def repeats(self, call: Call) -> bool:
+        """Whether an unanswered call of the same client comes again. Each is repeated once."""
+        self._expire()
+        return self._left.pop(call.key, None) is not None
+
+    def cut(self, call: Call) -> None:
+        """The connection of a call ended before its answer was written."""
+        if call.is_answered:
+            return
+        self._left[call.key] = self._clock(), call
+        self._left.move_to_end(call.key)
+        if len(self._left) > LIMIT:
+            self._left.popitem(last=False)
+
+    def answered(self, call: Call) -> None:
+        """A call that was cut got its answer after all."""
+        left = self._left.get(call.key)
+        if left is not None and left[1] is call:
+            del self._left[call.key]
+
+    def _expire(self) -> None:
+        before = self._clock() - WINDOW
+        while self._left:
+            key, (when, _) = next(iter(self._left.items()))
+            if when >= before:
+                return
+            del self._left[key]
+
+    def _digest(self, value: Any) -> bytes:
+        text = json.dumps(value, sort_keys=True, default=str)
+        return blake2b(text.encode("utf-8", "surrogatepass"), key=self._secret, digest_size=16).digest()

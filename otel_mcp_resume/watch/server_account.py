@@ -1,0 +1,187 @@
+"""What a session remembers, and what it counts as lost. The owner holds the lock of the watch around every call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from otel_mcp_resume.rules.terms import Generation, Side, Stream, UndeliveredCause
+from otel_mcp_resume.watch.calls import Tools
+from otel_mcp_resume.watch.facts import EventsUndelivered, Fact, SessionClosed, SessionOpened
+from otel_mcp_resume.watch.ledger import Entry, StreamLedger
+from otel_mcp_resume.watch.server_inbox import UNWANTED, Inbox
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.watch.pending import Pending
+    from otel_mcp_resume.watch.server_exchange import Exchange
+    from otel_mcp_resume.watch.server_state import ServerState
+
+__all__ = ["SessionAccount"]
+
+
+class SessionAccount:
+    """The memory of one session, from its transport's beginning to its end."""
+
+    __slots__ = (
+        "_state",
+        "generation",
+        "ids",
+        "inbox",
+        "is_complete",
+        "is_ended",
+        "is_finished",
+        "is_json",
+        "is_leaving",
+        "is_open",
+        "is_stored",
+        "live",
+        "pending",
+        "serving",
+        "session_id",
+        "standalone",
+        "storing",
+        "strays",
+        "streams",
+        "tools",
+    )
+
+    def __init__(
+        self,
+        state: ServerState,
+        generation: Generation,
+        session_id: str | None,
+        *,
+        standalone: str,
+        is_stored: bool,
+        is_json: bool,
+    ) -> None:
+        """`standalone` is the name of the one stream that belongs to no request."""
+        self._state = state
+        self.generation = generation
+        self.session_id = session_id
+        self.standalone = standalone
+        self.is_stored = is_stored
+        """Whether there is an event store."""
+        self.is_json = is_json
+        """Whether requests are answered in JSON, which carries nothing but the response."""
+        self.streams: dict[str, StreamLedger] = {}
+        self.ids: dict[str, Entry] = {}
+        """Every event id that the store issued for this session."""
+        self.live: dict[str, Exchange] = {}
+        """Where a message of a stream goes at this moment."""
+        self.pending: dict[str, Pending] = {}
+        self.strays: dict[str, tuple[Entry, Exchange]] = {}
+        """Replayed ids that the store has not issued yet, while it is storing."""
+        self.storing = 0
+        """Calls of the store that have not returned."""
+        self.serving = 0
+        """Exchanges that have not ended."""
+        self.is_complete = False
+        """Whether every id of the session is in the ledger: its handshake was seen, and nothing was evicted since."""
+        self.is_open = False
+        self.is_leaving = False
+        """Whether the client itself ends the session."""
+        self.is_ended = False
+        self.is_finished = False
+        """Whether it is over, and everything is given back."""
+        self.tools = Tools()
+        self.inbox = Inbox(state, self)
+
+    def kind_of(self, name: str) -> Stream:
+        """The kind of the stream called `name`."""
+        if self.generation is Generation.SSE:
+            return Stream.SESSION
+        return Stream.STANDALONE if name == self.standalone else Stream.REQUEST
+
+    def stream(self, name: str) -> StreamLedger:
+        """The account of the stream called `name`, begun if there is none."""
+        return self.streams.get(name) or self._state.ledger.open(self, name, self.kind_of(name))
+
+    def standalone_stream(self) -> StreamLedger:
+        """The account of the standalone stream."""
+        return self.stream(self.standalone)
+
+    def accepted(self, session_id: str | None) -> Sequence[Fact]:
+        """A request was answered with a 2xx; `session_id` is what the response names."""
+        facts: list[Fact] = list(self._state.ledger.evict())
+        known = self.session_id is not None and session_id in (None, self.session_id)
+        if known and not self.is_open and not self.is_ended:
+            self.is_open = True
+            facts.append(SessionOpened(Side.SERVER, self.generation))
+        return facts
+
+    # -- what is lost ----------------------------------------------------------------------------
+
+    def skip(self, stream: StreamLedger, seq: int, spare: Collection[Entry] = ()) -> Sequence[Fact]:
+        """The client has moved past `seq`: what waited before it, but for `spare`, can't be asked for any more."""
+        if not stream.parked:
+            return ()
+        gone = [entry for entry in stream.parked if entry.seq < seq and entry not in spare]
+        for entry in gone:
+            del stream.parked[entry]
+        return self.undelivered(stream.kind, UndeliveredCause.SKIPPED, gone, stream)
+
+    def undelivered(
+        self, kind: Stream, cause: UndeliveredCause, entries: Iterable[Entry], stream: StreamLedger | None
+    ) -> Sequence[Fact]:
+        """Messages that can no longer reach the client. `stream`, if it has an account, remembers how many."""
+        facts: list[Fact] = []
+        count = 0
+        for entry in entries:
+            if entry.subject is UNWANTED:
+                continue
+            count += 1
+            if entry.subject is not None:
+                facts += entry.subject.lost()
+        if count:
+            facts.insert(0, EventsUndelivered(self.generation, kind, cause, count))
+            if stream is not None:
+                stream.lost += count
+        return facts
+
+    # -- the ends --------------------------------------------------------------------------------
+
+    def left(self, exchange: Exchange) -> Sequence[Fact]:
+        """An exchange is over. What was on its way to it goes back to wait, or is lost."""
+        for name in [name for name, other in self.live.items() if other is exchange]:
+            del self.live[name]
+        facts = list(self._strand(exchange))
+        for call in exchange.calls:
+            if not self.is_leaving:
+                self._state.calls.cut(call)
+        self.serving -= 1
+        facts += self.finish_if_quiet()
+        return facts
+
+    def _strand(self, exchange: Exchange) -> Sequence[Fact]:
+        rest = list(islice(exchange.queue, exchange.replaying, None))
+        for entry in rest:
+            if entry.stream is not None and not entry.written:
+                entry.stream.parked[entry] = None
+        gone = [entry for entry in rest if entry.stream is None]
+        if not gone:
+            return ()
+        cause = UndeliveredCause.SESSION_ENDED if self.is_ended else UndeliveredCause.NO_STREAM
+        return self.undelivered(exchange.kind or Stream.REQUEST, cause, gone, exchange.stream)
+
+    def finish_if_quiet(self) -> Sequence[Fact]:
+        """Gives everything back once the session has ended and its last exchange with it."""
+        if not self.is_ended or self.serving or self.is_finished:
+            return ()
+        self.is_finished = True
+        facts: list[Fact] = []
+        waiting: dict[Stream, list[Entry]] = {}
+        for stream in list(self.streams.values()):
+            waiting.setdefault(stream.kind, []).extend(stream.parked)
+            self._state.ledger.release(stream)
+        for kind, entries in waiting.items():
+            facts += self.undelivered(kind, UndeliveredCause.SESSION_ENDED, entries, None)
+        facts += self._state.pending.end(self)
+        self.ids.clear()
+        self.live.clear()
+        self.strays.clear()
+        self.inbox.clear()
+        if self.is_open:
+            facts.append(SessionClosed(Side.SERVER, self.generation))
+        return facts

@@ -1,0 +1,273 @@
+"""One HTTP exchange of a server, and the SSE connection that it may become."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from otel_mcp_resume.rules.terms import Disconnect, Generation, Side, Stream
+from otel_mcp_resume.watch.facts import Fact, StreamClosed, StreamOpened, StreamReopened
+from otel_mcp_resume.watch.ledger import Entry, StreamLedger
+from otel_mcp_resume.watch.server_attempt import ServerAttempt
+from otel_mcp_resume.watch.server_request import Request
+from otel_mcp_resume.watch.server_writing import written
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.watch.calls import Call, Tools
+    from otel_mcp_resume.watch.server_account import SessionAccount
+    from otel_mcp_resume.watch.server_debt import Debt
+    from otel_mcp_resume.watch.server_request import End
+    from otel_mcp_resume.watch.server_state import ServerState
+
+__all__ = ["NOTE", "Exchange"]
+
+NOTE = Entry(None, 0, None, None)
+"""Stands for any notification of a server without an event store: nothing of it is remembered."""
+
+
+class Exchange:
+    """From a request to the end of its response. A message on its way to the wire passes `wrote`, and nothing else."""
+
+    __slots__ = (
+        "_count",
+        "_state",
+        "attempt",
+        "calls",
+        "events",
+        "generation",
+        "is_answered",
+        "is_foreign",
+        "is_open",
+        "is_over",
+        "is_plain",
+        "kind",
+        "queue",
+        "replaying",
+        "request",
+        "session",
+        "started",
+        "status",
+        "stray",
+        "stream",
+        "tools",
+    )
+
+    def __init__(self, state: ServerState, generation: Generation, request: Request, tools: Tools | None) -> None:
+        self._state = state
+        self._count: Callable[[], None] | None = None
+        self.generation = generation
+        self.request = request
+        self.tools = tools
+        self.started = state.clock()
+        self.status: int | None = None
+        self.session: SessionAccount | None = None
+        self.stream: StreamLedger | None = None
+        self.kind: Stream | None = None
+        self.attempt: ServerAttempt | None = None
+        self.calls: list[Call] = []
+        """The calls whose answers this connection is expected to carry."""
+        self.events = 0
+        self.queue: deque[Entry] = deque()
+        """What is on its way to this connection, in the order in which it will be written."""
+        self.replaying = 0
+        """How many of them, at the front, come from the store."""
+        self.stray: dict[Entry, None] = {}
+        """Events that were written before the store told whether they belong to this session."""
+        self.is_open = False
+        """Whether it is an event stream that has not ended yet."""
+        self.is_over = False
+        self.is_answered = False
+        """Whether the response to its request was written."""
+        self.is_foreign = False
+        """Whether it goes on with another stream than the one it resumed."""
+        self.is_plain = True
+        """Whether nothing about it is under judgement: a message only needs to be taken off the queue."""
+
+    @classmethod
+    def unseen(cls, state: ServerState, generation: Generation) -> Exchange:
+        """Stands for a connection whose request was not seen: what goes there is taken for delivered."""
+        exchange = cls(state, generation, Request(""), None)
+        exchange.queue = deque(maxlen=0)
+        return exchange
+
+    def serve(self, session: SessionAccount) -> None:
+        """The exchange belongs to `session`. Holds the lock. Later calls change nothing."""
+        if self.session is not None or self.is_over or session.is_finished:
+            return
+        self.session = session
+        self.generation = session.generation
+        session.serving += 1
+        if self.tools is not None:
+            session.tools = self.tools
+        if self.request.method == "DELETE":
+            session.is_leaving = True
+        elif self.request.method == "GET":
+            self._place(session)
+
+    def _place(self, session: SessionAccount) -> None:
+        """Finds the stream that a GET opens, and whether that is a re-opening."""
+        token = self.request.token
+        if token is None:
+            self.stream = session.standalone_stream()
+            self.kind = self.stream.kind
+            if self.stream.opened:
+                self._attempt(None)
+            return
+        cursor = session.ids.get(token)
+        self.stream = None if cursor is None else cursor.stream
+        self.kind = Stream.STANDALONE if self.stream is None else self.stream.kind
+        self._attempt(cursor)
+
+    def _attempt(self, cursor: Entry | None) -> ServerAttempt:
+        self.attempt = ServerAttempt(self, self._state, cursor)
+        self.is_plain = False
+        return self.attempt
+
+    # -- the response ----------------------------------------------------------------------------
+
+    def head(self, status: int, *, event_stream: bool, session_id: str | None) -> Sequence[Fact]:
+        """The response begins. `session_id` is what its header names."""
+        with self._state.lock:
+            self.status = status
+            facts: list[Fact] = []
+            if 200 <= status < 300:
+                facts += self._accepted(event_stream=event_stream, session_id=session_id)
+            elif self.session is not None and self.request.method == "DELETE":
+                self.session.is_leaving = False
+            facts += self._judge_head(status, event_stream=event_stream, session_id=session_id)
+            return facts
+
+    def _accepted(self, *, event_stream: bool, session_id: str | None) -> Sequence[Fact]:
+        facts: list[Fact] = []
+        if self.session is not None:
+            facts += self.session.accepted(session_id)
+        if not event_stream or self.request.method not in ("GET", "POST"):
+            return facts
+        if self.kind is None:
+            listening = self.request.rpc_method == "subscriptions/listen"
+            self.kind = Stream.LISTEN if listening else Stream.REQUEST
+        self.is_open = True
+        self._count = self._state.events(self.generation, self.kind)
+        facts.append(StreamOpened(Side.SERVER, self.generation, self.kind))
+        if self.stream is not None:
+            facts += self._join(self.stream, self.kind)
+        return facts
+
+    def _join(self, stream: StreamLedger, kind: Stream) -> Sequence[Fact]:
+        """The connection is one of `stream` from now on."""
+        downtime = None
+        if not stream.connections and stream.closed_at is not None:
+            downtime = max(0.0, self.started - stream.closed_at)
+        stream.connections += 1
+        stream.opened = True
+        if self.attempt is None or downtime is None:
+            return ()
+        self.attempt.downtime = downtime
+        return (StreamReopened(Side.SERVER, self.generation, kind, downtime),)
+
+    def _judge_head(self, status: int, *, event_stream: bool, session_id: str | None) -> Sequence[Fact]:
+        request = self.request
+        if request.token is None and status == 409:  # the stream that it asked for is still open
+            self.attempt = None
+            return ()
+        attempt = self._late_attempt()
+        if attempt is None:
+            return ()
+        if self.generation is Generation.STATELESS:
+            return attempt.not_resumable(status)
+        return attempt.answered(status, event_stream=event_stream, session_id=session_id)
+
+    def _late_attempt(self) -> ServerAttempt | None:
+        """The attempt of this exchange, also if no session took it."""
+        if self.attempt is None and self.request.token is not None:
+            resumes = self.request.method == "GET"
+            if resumes or (self.generation is Generation.STATELESS and self.request.method == "POST"):
+                return self._attempt(None)
+        return self.attempt
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def wrote(self) -> Sequence[Fact]:
+        """One message left through `send`. The path of every message: keep it short."""
+        if self._count is not None:
+            self._count()
+        with self._state.lock:
+            self.events += 1
+            if not self.queue:
+                return ()
+            entry = self.queue.popleft()
+            if entry is NOTE:
+                return ()
+            if self.is_plain and entry.subject is None and not entry.written:
+                stream = entry.stream
+                if stream is None or not stream.parked:
+                    entry.written = True
+                    return ()
+            return written(self, entry)
+
+    def primed(self, event_id: str) -> None:
+        """An event with an id and no payload left through `send`."""
+        with self._state.lock:
+            if self.attempt is not None and not self.attempt.is_settled:
+                self.attempt.note_id(event_id)
+
+    def bind(self, stream: StreamLedger | None, kind: Stream) -> Sequence[Fact]:
+        """Live messages of `stream` go here from now on. Holds the lock. Without a store a request has no ledger."""
+        facts: Sequence[Fact] = ()
+        if self.kind is None:
+            self.kind = kind
+        if self.stream is None and stream is not None and self.request.token is None:
+            self.stream = stream
+            if self.is_open:
+                facts = self._join(stream, kind)
+        elif stream is not self.stream and self.attempt is not None:
+            self.is_foreign = self.attempt.debt.cursor is not None
+        return facts
+
+    def expect_replay(self) -> Debt:
+        """A store replays here. Holds the lock. What it replays is watched even if nothing is resumed."""
+        self.is_plain = False
+        if self.attempt is None:
+            self._attempt(None).is_settled = True
+        assert self.attempt is not None
+        return self.attempt.debt
+
+    def refresh(self) -> None:
+        """Looks again whether anything is under judgement. Holds the lock."""
+        attempt = self.attempt
+        is_judged = attempt is None or attempt.is_settled
+        self.is_plain = is_judged and not self.replaying and not self.is_foreign
+        if self.is_plain and attempt is not None:
+            attempt.debt.settle()
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def ended(self, end: End) -> Sequence[Fact]:
+        """The application is done with the exchange. Nothing of it is remembered afterwards."""
+        with self._state.lock:
+            facts: list[Fact] = []
+            attempt = self._late_attempt()
+            if attempt is not None:
+                facts += attempt.ended()
+            if self.is_open:
+                self.is_open = False
+                kind = self.kind or Stream.REQUEST
+                facts.append(StreamClosed(Side.SERVER, self.generation, kind, self._cause(end)))
+                if self.stream is not None:
+                    self.stream.connections -= 1
+                    self.stream.closed_at = self._state.clock()
+            if self.session is not None:
+                facts += self.session.left(self)
+            self.is_over = True
+            self.session = self.stream = self.attempt = self.tools = None
+            self.queue.clear()
+            self.stray.clear()
+            self.calls.clear()
+            return facts
+
+    def _cause(self, end: End) -> Disconnect:
+        if not end.finished:
+            return Disconnect.CANCELLED if end.cancelled or not end.left else Disconnect.RESET
+        carried = self.is_answered or self.generation is Generation.STATELESS
+        return Disconnect.COMPLETED if carried else Disconnect.CLOSED

@@ -1,0 +1,35 @@
+"""What the head of a request says, and how its exchange ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["End", "Request"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the head of a request says."""
+
+    method: str
+    session_id: str | None = None
+    token: str | None = None
+    protocol_version: str | None = None
+    rpc_method: str | None = None
+    """The JSON-RPC method, where a header names it."""
+    peer: tuple[str, ...] = ()
+    """What tells this client from others: its credential, its address."""
+    server_address: str | None = None
+    server_port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How the application ended an exchange."""
+
+    finished: bool = False
+    """The body was ended in good order."""
+    left: bool = False
+    """The peer was gone before that."""
+    cancelled: bool = False
+    """The task that served it was cancelled."""

@@ -1,0 +1,35 @@
+"""What all sessions and exchanges of a server process share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.rules.terms import Generation, Stream
+    from otel_mcp_resume.watch.calls import CallBook
+    from otel_mcp_resume.watch.deadlines import Deadlines
+    from otel_mcp_resume.watch.facts import Fact
+    from otel_mcp_resume.watch.ledger import Ledger
+    from otel_mcp_resume.watch.pending import PendingBook
+
+__all__ = ["ServerState"]
+
+
+@dataclass(slots=True)
+class ServerState:
+    """`lock` guards everything that the parts below and their sessions remember; it is never held while facts go out.
+
+    Several event loops may run in one process, and deadlines come from a thread of their own.
+    """
+
+    emit: Callable[[Iterable[Fact]], None]
+    events: Callable[[Generation, Stream], Callable[[], None]]
+    deadlines: Deadlines
+    clock: Callable[[], float]
+    ledger: Ledger
+    pending: PendingBook
+    calls: CallBook
+    lock: threading.Lock = field(default_factory=threading.Lock)
