@@ -30,8 +30,11 @@ class Room:
     """Modules of `mcp`. The import of any one opens the room."""
 
 
+PACKAGE = "mcp"
+
 ROOMS = (
     Room(Side.CLIENT, "otel_mcp_resume.sdk.client", ("mcp.client.streamable_http",)),
+    Room(Side.CLIENT, "otel_mcp_resume.sdk.client_sse", ("mcp.client.sse",)),
     Room(
         Side.SERVER,
         "otel_mcp_resume.sdk.server",
@@ -59,7 +62,8 @@ def is_imported(room: Room) -> bool:
 
 def _imported(room: Room, opened: Opened, module: ModuleType) -> None:
     try:
-        import_module(module.__name__)  # waits, should another thread be in the middle of it
+        for name in (PACKAGE, module.__name__):
+            import_module(name)  # waits, should another thread be in the middle of it
         if not any(_is_under_way(name) for name in room.modules if name != module.__name__):
             opened(room)  # otherwise the other one, which imports this one, will call when it is complete
     except Exception:  # noqa: BLE001, S110 - it would fail the application's import; `opened` has reported its own faults
