@@ -6,8 +6,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
 import pytest
@@ -35,7 +35,7 @@ def metrics() -> Metrics:
     made.begin(Side.CLIENT)
     made.begin(Side.SERVER)
     made.info("1.0", "2.3.0")
-    made.hook_installed("client.send", True)
+    made.hook_installed("client.send", installed=True)
     return made
 
 
@@ -109,7 +109,8 @@ def test_openmetrics_is_negotiated_and_valid(make: Callable[..., Exporter]) -> N
     exporter.start()
     text = scrape(exporter.url, "application/openmetrics-text; version=1.0.0; charset=utf-8")
     assert text.endswith("# EOF\n")
-    families = {family.name: family.type for family in parse_openmetrics(text)}
+    parse: Any = parse_openmetrics  # it has no annotations
+    families = {family.name: family.type for family in parse(text)}
     assert families == {name.name.removesuffix("_total"): name.kind for name in METRICS}
     assert "_created" not in text
 
@@ -161,10 +162,8 @@ def test_when_all_ports_are_taken_none_is_served(
                 continue
             for port in range(first + 1, first + 17):
                 held = others.enter_context(socket.socket())
-                try:
+                with suppress(OSError):  # taken by somebody else serves as well
                     held.bind(("127.0.0.1", port))
-                except OSError:
-                    pass  # taken by somebody else serves as well
             break
         for taken in range(first, first + 17):
             with socket.socket() as probe, pytest.raises(OSError, match="in use"):
@@ -266,7 +265,8 @@ def test_a_scrape_that_fails_is_a_500_here_and_nothing_in_the_default_registry(
 def test_an_age_that_cannot_be_had_costs_no_other_number(make: Callable[..., Exporter], metrics: Metrics) -> None:
     exporter = make()
     exporter.start()
-    metrics.watch_oldest_pending(lambda: {}[Generation.SSE])
+    ages: dict[Generation, dict[Generation, float]] = {}
+    metrics.watch_oldest_pending(lambda: ages[Generation.SSE])
     text = scrape(exporter.url)
     assert value(text, "mcp_resume_info") == 1
     assert value(text, "mcp_resume_internal_errors_total", hook="report.metrics") == 1
@@ -353,7 +353,5 @@ print("fine")
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
 def test_a_forked_child_serves_its_own_numbers_once_it_has_any() -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, check=False
-    )
+    run = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, check=False)
     assert (run.returncode, run.stdout) == (0, "fine\n"), run.stderr

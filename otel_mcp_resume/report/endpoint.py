@@ -43,17 +43,23 @@ class Endpoint:
     def __init__(self, host: str, port: int, application: WSGIApplication) -> None:
         """Binds `port` on every address of `host`, which are 127.0.0.1 and ::1 for `localhost`.
 
-        Raises `OSError` if the port is taken on one of them (`EADDRINUSE`), or none of them can be bound.
+        Raises `OSError` if the port is taken on one of them (`EADDRINUSE`), or none of them can be bound, and
+        `RuntimeError` if there is no thread to be had. The port is free again then.
         """
         self.host = host
         self._servers = _bind(_addresses(host), port)
         self.port: int = self._servers[0].server_port
         for server in self._servers:
             server.set_app(application)
-        self._wake, self._asleep = socket.socketpair()
-        self._selector = selectors.DefaultSelector()
-        self._thread = threading.Thread(target=self._run, name="otel-mcp-resume-exporter", daemon=True)
-        self._thread.start()
+        try:
+            self._wake, self._asleep = socket.socketpair()
+            self._selector = selectors.DefaultSelector()
+            self._thread = threading.Thread(target=self._run, name="otel-mcp-resume-exporter", daemon=True)
+            self._thread.start()
+        except Exception:
+            for server in self._servers:
+                server.server_close()
+            raise
 
     @property
     def url(self) -> str:

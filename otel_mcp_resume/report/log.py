@@ -64,9 +64,15 @@ def _way_out(level: int) -> Callable[[str, Attributes], None] | None:
     return partial(_to_stderr, level) if level >= logging.ERROR else None
 
 
-def _to_structlog(structlog: Any, level: int, event: str, attributes: Attributes) -> None:  # noqa: ANN401 - a module
-    logger = structlog.get_logger(fields.LOGGER)
-    logger = getattr(logger, "sync_bl", logger)  # an AsyncBoundLogger's methods return what nobody would await
+def _to_structlog(structlog: Any, level: int, event: str, attributes: Attributes) -> None:
+    config = structlog.get_config()
+    if (
+        config["wrapper_class"] is structlog.stdlib.AsyncBoundLogger
+    ):  # wants to be awaited, and facts have no event loop
+        logger = config["logger_factory"](fields.LOGGER)
+        logger = structlog.wrap_logger(logger, wrapper_class=structlog.stdlib.BoundLogger)
+    else:
+        logger = structlog.get_logger(fields.LOGGER)
     getattr(logger, _METHODS[level])(event, **attributes)
 
 

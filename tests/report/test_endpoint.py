@@ -155,3 +155,23 @@ def test_binding_asks_dns_for_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getfqdn", no_dns)
     monkeypatch.setattr(socket, "gethostbyaddr", no_dns)
     Endpoint("localhost", 0, hello).close()
+
+
+def test_a_process_that_can_have_no_more_threads_keeps_no_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_thread(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    held: list[int] = []
+    bind = module._bind
+
+    def remember(addresses: list[tuple[int, str]], port: int) -> list[module._Server]:
+        servers = bind(addresses, port)
+        held.append(servers[0].server_port)
+        return servers
+
+    monkeypatch.setattr(module, "_bind", remember)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(RuntimeError, match="new thread"):
+            Endpoint("localhost", 0, hello)
+    Endpoint("localhost", held[0], hello).close()

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
@@ -112,7 +112,7 @@ def test_a_fact_moves_what_it_says_and_nothing_else(fact: Fact, expected: Mappin
 
 
 def test_every_kind_of_fact_is_known() -> None:
-    assert set(Metrics()._moves) == set(Fact.__args__)
+    assert set(Metrics()._moves) == set(get_args(Fact))
 
 
 @pytest.mark.parametrize("side", Side)
@@ -144,7 +144,7 @@ def test_collected_families_are_the_table() -> None:
     metrics.begin(CLIENT)
     metrics.begin(SERVER)
     metrics.info("1.0", "2.3.0")
-    metrics.hook_installed("x", True)
+    metrics.hook_installed("x", installed=True)
     families = list(metrics.collect())
     assert [(family.name, family.type, family.documentation) for family in families] == [
         (name.name.removesuffix("_total"), name.kind, name.help) for name in METRICS
@@ -174,8 +174,8 @@ def test_a_bound_counter_counts_one_each_time_it_is_called_from_any_thread() -> 
 
 def test_hooks_and_internal_errors_exist_at_0() -> None:
     metrics = Metrics()
-    metrics.hook_installed("client.send", True)
-    metrics.hook_installed("client.gone", False)
+    metrics.hook_installed("client.send", installed=True)
+    metrics.hook_installed("client.gone", installed=False)
     values = {
         (sample.name, sample.labels["hook"]): sample.value
         for family in metrics.collect()
@@ -185,13 +185,10 @@ def test_hooks_and_internal_errors_exist_at_0() -> None:
     assert values == {
         ("mcp_resume_hook_installed", "client.send"): 1,
         ("mcp_resume_hook_installed", "client.gone"): 0,
-        **{
-            ("mcp_resume_internal_errors_total", hook): 0.0
-            for hook in (*INTERNAL_HOOKS, "client.send", "client.gone")
-        },
+        **{("mcp_resume_internal_errors_total", hook): 0.0 for hook in (*INTERNAL_HOOKS, "client.send", "client.gone")},
     }
     metrics.internal_error("client.send")
-    metrics.hook_installed("client.send", False)
+    metrics.hook_installed("client.send", installed=False)
     assert moved(metrics) == {"mcp_resume_internal_errors_total{client.send}": 1}
 
 
@@ -213,7 +210,7 @@ def test_after_a_fork_the_same_series_begin_at_0_again() -> None:
     metrics = Metrics()
     metrics.begin(CLIENT)
     metrics.info("1.0", "2.3.0")
-    metrics.hook_installed("client.send", True)
+    metrics.hook_installed("client.send", installed=True)
     before = {(sample.name, *sample.labels.values()) for family in metrics.collect() for sample in family.samples}
     metrics.record(SessionOpened(CLIENT, SSE))
     stale = metrics.event_counter(CLIENT, SSE, SESSION)
