@@ -84,13 +84,13 @@ class CallBook:
         self._secret = secrets.token_bytes(32)
         self._left: OrderedDict[bytes, tuple[float, Call]] = OrderedDict()
 
-    def client(self, *marks: str) -> bytes:
-        """A client by what tells it from others: its credential, its address, its name."""
+    def peer(self, *marks: str) -> bytes:
+        """A client by what tells it from others: its credential, its address. No credential is kept."""
         return self._digest(marks)
 
-    def call(self, client: bytes, tool: str, arguments: Any) -> Call:
-        """A call comes in."""
-        return Call(self, self._digest((client.hex(), tool, arguments)))
+    def call(self, peer: bytes, client_name: str, tool: str, arguments: Any) -> Call:
+        """A call comes in from a client that calls itself `client_name`."""
+        return Call(self, self._digest((peer.hex(), client_name, tool, arguments)))
 
     def repeats(self, call: Call) -> bool:
         """Whether an unanswered call of the same client comes again. Each is repeated once."""

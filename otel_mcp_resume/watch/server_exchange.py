@@ -116,7 +116,7 @@ class Exchange:
             return
         cursor = session.ids.get(token)
         self.stream = None if cursor is None else cursor.stream
-        self.kind = Stream.STANDALONE if self.stream is None else self.stream.kind
+        self.kind = session.kind_of(session.standalone) if self.stream is None else self.stream.kind
         self._attempt(cursor)
 
     def _attempt(self, cursor: Entry | None) -> ServerAttempt:

@@ -62,8 +62,7 @@ class Inbox:
             session, book = self._session, self._state.calls
             if session.tools.are_harmless(tool):
                 return ()
-            client = book.client(*exchange.request.peer, self._client_name)
-            call = book.call(client, tool, arguments)
+            call = book.call(exchange.request.peer, self._client_name, tool, arguments)
             earlier = self._calls.get(request_id)
             is_same = earlier is not None and earlier.key == call.key and not earlier.is_answered
             is_repeated = book.repeats(call) or is_same
@@ -73,7 +72,7 @@ class Inbox:
                 return ()
             kind = Stream.REQUEST if exchange.kind is None else exchange.kind
             context = Context(
-                session_id=session.session_id,
+                session_id=session.session_id or None,
                 protocol_version=exchange.request.protocol_version,
                 method="tools/call",
                 request_id=request_id,

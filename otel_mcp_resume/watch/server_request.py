@@ -17,8 +17,8 @@ class Request:
     protocol_version: str | None = None
     rpc_method: str | None = None
     """The JSON-RPC method, where a header names it."""
-    peer: tuple[str, ...] = ()
-    """What tells this client from others: its credential, its address."""
+    peer: bytes = b""
+    """A digest of what tells this client from others: its credential, its address."""
     server_address: str | None = None
     server_port: int | None = None
 

@@ -57,7 +57,7 @@ class Session(SessionAccount):
         with self._state.lock:
             self.storing -= 1
             stream = self.streams.get(name)
-            if stream is None or kind or self.strays or event_id in self.ids or self.is_json:
+            if stream is None or kind or self.strays or self.is_json or not event_id or event_id in self.ids:
                 return self._stored_slowly(name, event_id, kind, request_id)
             ledger = self._state.ledger
             self.ids[event_id] = entry = ledger.append(stream, event_id, None)
@@ -79,7 +79,8 @@ class Session(SessionAccount):
         stray = self.strays.pop(event_id, None)
         facts += self._collide(stream, event_id)
         entry = ledger.append(stream, event_id, subject, None if stray is None else stray[0])
-        self.ids[event_id] = entry
+        if event_id:  # an empty one is never written, so no token can name it
+            self.ids[event_id] = entry
         if isinstance(subject, Pending):
             subject.entry = entry
         exchange = self.live.get(name)
@@ -108,6 +109,23 @@ class Session(SessionAccount):
                 return settle_strays(self)
             subject, facts = self._subject(name, kind, request_id)
             return [*facts, *self._nowhere(name, Entry(None, 0, None, subject)), *settle_strays(self)]
+
+    def sending(self, name: str, kind: int, request_id: str) -> tuple[Entry, Sequence[Fact]]:
+        """A message is about to be handed to the one stream of an HTTP+SSE session."""
+        with self._state.lock:
+            subject, facts = self._subject(name, kind, request_id)
+            entry = Entry(None, 0, None, subject)
+            exchange = self.live.get(name)
+            if exchange is not None:
+                exchange.queue.append(entry)
+            return entry, facts
+
+    def unsent(self, entry: Entry) -> None:
+        """Its sender has taken it back."""
+        with self._state.lock:
+            for exchange in self.live.values():
+                if entry in exchange.queue:
+                    exchange.queue.remove(entry)
 
     def withdrew(self, request_id: str) -> Sequence[Fact]:
         """The server does not wait for the answer to one of its requests any more."""

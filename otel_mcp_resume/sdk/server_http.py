@@ -1,0 +1,175 @@
+"""The HTTP entry points of the SDK's server: which exchange is under way, however many of them a request passes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from otel_mcp_resume.rules.terms import Generation
+from otel_mcp_resume.sdk.server_send import Channels
+from otel_mcp_resume.watch.server_request import Request
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.sdk.runtime import Runtime
+    from otel_mcp_resume.watch.calls import Tools
+    from otel_mcp_resume.watch.server_exchange import Exchange
+
+__all__ = ["Handling", "HttpHooks", "current_exchange", "observed_request"]
+
+Scope = Mapping[str, Any]
+Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
+Entered = Callable[[Any, "Exchange"], None]
+
+_WANTED = frozenset(
+    (
+        b"authorization",
+        b"forwarded",
+        b"last-event-id",
+        b"mcp-method",
+        b"mcp-protocol-version",
+        b"mcp-session-id",
+        b"x-forwarded-for",
+    )
+)
+
+
+class Handling:
+    """A request that is being handled: its scope tells it from a request that a handler of it makes in turn."""
+
+    __slots__ = ("arguments", "channels", "exchange", "scope")
+
+    def __init__(self, scope: Scope, channels: Channels, arguments: Arguments) -> None:
+        self.scope = scope
+        self.channels = channels
+        self.exchange = channels.exchange
+        self.arguments = arguments
+        """What the entry point is called with instead."""
+
+
+_CURRENT: ContextVar[Handling | None] = ContextVar("otel_mcp_resume_server_exchange", default=None)
+
+
+def current_exchange() -> Exchange | None:
+    """The exchange in whose context this code runs; a session's own tasks still see the one that began it."""
+    handling = _CURRENT.get()
+    return None if handling is None else handling.exchange
+
+
+class HttpHooks:
+    """Wrappers for functions whose last three arguments are `scope, receive, send`."""
+
+    def __init__(self, runtime: Runtime, tools: Callable[[Any], Tools | None]) -> None:
+        """`tools` gives those of the application that an entry point belongs to."""
+        self._runtime = runtime
+        self._tools = tools
+
+    def wrapper(self, hook: str, generation: Callable[[Scope], Generation], entered: Entered) -> Any:
+        """`generation` judges a request by its scope; `entered(instance, exchange)` notes that it came this far."""
+        guard = self._runtime.guard
+
+        def begin(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Handling | None:
+            channels = _channels(args, kwargs)
+            if channels is None:
+                return None
+            scope = channels[0]
+            handling = _CURRENT.get()
+            if handling is not None and handling.scope is scope and not handling.exchange.is_over:
+                entered(instance, handling.exchange)
+                return None
+            tools = self._tools(instance)
+            handling = observed_request(self._runtime, hook, args, kwargs, generation=generation(scope), tools=tools)
+            if handling is not None:
+                entered(instance, handling.exchange)
+            return handling
+
+        def end(handling: Handling, token: Any, *, cancelled: bool) -> None:
+            handling.channels.end(cancelled=cancelled)
+            _CURRENT.reset(token)
+
+        begins, ends = guard(hook, begin), guard(hook, end)
+
+        async def http_wrapper(
+            wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        ) -> Any:
+            handling = begins(instance, args, kwargs)
+            if handling is None:
+                return await wrapped(*args, **kwargs)
+            token = _CURRENT.set(handling)
+            cancelled = True
+            try:
+                args, kwargs = handling.arguments
+                result = await wrapped(*args, **kwargs)
+            except Exception:
+                cancelled = False
+                raise
+            else:
+                cancelled = False
+                return result
+            finally:
+                ends(handling, token, cancelled=cancelled)
+
+        return http_wrapper
+
+
+def observed_request(
+    runtime: Runtime,
+    hook: str,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    *,
+    generation: Generation,
+    tools: Tools | None = None,
+) -> Handling | None:
+    """The exchange that a call with `scope, receive, send` begins; None if it is none of HTTP."""
+    found = _channels(args, kwargs)
+    if found is None:
+        return None
+    scope, receive, send = found
+    exchange = runtime.server.exchange(_request(runtime, scope), generation, tools)
+    channels = Channels(runtime, exchange, receive, send, runtime.guard(hook, _raise))
+    return Handling(scope, channels, _replaced(args, kwargs, channels))
+
+
+def _request(runtime: Runtime, scope: Scope) -> Request:
+    headers: dict[bytes, str] = {}
+    for name, value in scope["headers"]:
+        if name in _WANTED:
+            headers.setdefault(name, value.decode("latin-1"))
+    client, server = scope.get("client") or ("",), scope.get("server") or (None, None)
+    marks = [headers.get(name, "") for name in (b"authorization", b"forwarded", b"x-forwarded-for")]
+    return Request(
+        method=scope["method"],
+        session_id=headers.get(b"mcp-session-id"),
+        token=headers.get(b"last-event-id") or None,  # the SDK takes an empty one for none, too
+        protocol_version=headers.get(b"mcp-protocol-version"),
+        rpc_method=headers.get(b"mcp-method"),
+        peer=runtime.server.peer(*marks, str(client[0])),
+        server_address=server[0],
+        server_port=server[1],
+    )
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def _channels(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Scope, Any, Any] | None:
+    if "send" in kwargs:
+        known = dict(zip(("scope", "receive"), args[-2:], strict=False)) | dict(kwargs)
+        scope, receive, send = known.get("scope"), known.get("receive"), known["send"]
+    elif len(args) >= 3:
+        scope, receive, send = args[-3:]
+    else:
+        return None
+    if not isinstance(scope, Mapping) or scope.get("type") != "http" or receive is None:
+        return None
+    return scope, receive, send
+
+
+def _replaced(args: tuple[Any, ...], kwargs: Mapping[str, Any], channels: Channels) -> Arguments:
+    if "send" not in kwargs:
+        return (*args[:-2], channels.receive, channels.send), kwargs
+    if "receive" in kwargs:
+        return args, {**kwargs, "receive": channels.receive, "send": channels.send}
+    return (*args[:-1], channels.receive), {**kwargs, "send": channels.send}

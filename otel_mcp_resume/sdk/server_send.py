@@ -1,0 +1,103 @@
+"""The ASGI channels of one exchange: what the application says in its response, and whether its peer is still there.
+
+A written message is one that left through `send`. One body chunk is one event, as `sse_starlette`
+and the SDK write them; that it has a payload is all that is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from otel_mcp_resume.watch.server_request import End
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.sdk.runtime import Runtime
+    from otel_mcp_resume.watch.server_exchange import Exchange
+
+__all__ = ["Channels", "Message", "Receive", "Send"]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_DATA = b"\ndata: "
+_EMPTY = (b"", b"\r", b"\n")
+_ENDPOINT = b"event: endpoint"
+"""The first event of an HTTP+SSE session: an address, not a message."""
+
+
+class Channels:
+    """`receive` and `send` of one exchange, observed."""
+
+    __slots__ = ("_fail", "_finished", "_left", "_report", "exchange", "receive", "send")
+
+    def __init__(
+        self, runtime: Runtime, exchange: Exchange, receive: Receive, send: Send, fail: Callable[[Exception], None]
+    ) -> None:
+        """`fail` takes what breaks in our own bookkeeping."""
+        self.exchange = exchange
+        self._report = runtime.report
+        self._fail = fail
+        self._finished = False
+        self._left = False
+        self.send = self._observed_send(send)
+        self.receive = self._observed_receive(receive)
+
+    def end(self, *, cancelled: bool) -> None:
+        """The application is done with the exchange."""
+        self._report(self.exchange.ended(End(finished=self._finished, left=self._left, cancelled=cancelled)))
+
+    def _observed_receive(self, receive: Receive) -> Receive:
+        async def observed_receive() -> Message:
+            message = await receive()
+            if message.get("type") == "http.disconnect":
+                self._left = True
+            return message
+
+        return observed_receive
+
+    def _observed_send(self, send: Send) -> Send:
+        wrote, report, is_stream = self.exchange.wrote, self._report, False
+
+        async def observed_send(message: Message) -> None:
+            nonlocal is_stream
+            await send(message)
+            try:
+                if is_stream:
+                    body = message["body"]
+                    at = body.find(_DATA)
+                    if at >= 0 and body[at + 7 : at + 8] not in _EMPTY and body[:15] != _ENDPOINT:
+                        facts = wrote()
+                        if facts:
+                            report(facts)
+                    elif body[:4] == b"id: ":
+                        self._primed(body)
+                    if not message.get("more_body"):
+                        self._finished = True
+                elif message["type"] == "http.response.start":
+                    is_stream = self._head(message)
+                elif not message.get("more_body"):
+                    self._finished = True
+            except Exception as error:  # noqa: BLE001 - ours alone: the application's `send` is outside
+                self._fail(error)
+
+        return observed_send
+
+    def _head(self, message: Message) -> bool:
+        status = message["status"]
+        content_type, session_id = b"", None
+        for name, value in message.get("headers", ()):
+            lower = name.lower()
+            if lower == b"content-type":
+                content_type = value
+            elif lower == b"mcp-session-id":
+                session_id = value.decode("latin-1")
+        event_stream = content_type.strip().lower().startswith(b"text/event-stream")
+        self._report(self.exchange.head(status, event_stream=event_stream, session_id=session_id))
+        return event_stream and 200 <= status < 300
+
+    def _primed(self, body: bytes) -> None:
+        if not self.exchange.is_plain:
+            line = body[4:].split(b"\n", 1)[0]
+            self.exchange.primed(line.rstrip(b"\r").decode("utf-8", "replace"))

@@ -1,0 +1,106 @@
+"""The HTTP+SSE server of the SDK: one GET is one session, and its one stream carries everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from otel_mcp_resume.rules.terms import Generation
+from otel_mcp_resume.sdk.server_http import observed_request
+from otel_mcp_resume.sdk.server_messages import inner, note_received, told_apart
+from otel_mcp_resume.sdk.server_transport import observe_connection, observe_receive
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.sdk.runtime import Runtime
+    from otel_mcp_resume.sdk.server_send import Channels
+    from otel_mcp_resume.watch.server_session import Session
+
+__all__ = ["HOOKS", "install"]
+
+MODULE = "mcp.server.sse"
+CONNECT = "SseServerTransport.connect_sse"
+
+HOOKS = (CONNECT,)
+
+_STREAM = "session"
+
+
+def install(runtime: Runtime) -> None:
+    """Puts the hook in place. A missing one is reported by the patches."""
+    runtime.patches.install(CONNECT, MODULE, CONNECT, SseHooks(runtime).wrapper())
+
+
+class SseHooks:
+    """The wrapper of `connect_sse`, an asynchronous context manager that lives as long as its session."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def wrapper(self) -> Any:
+        """Around `connect_sse`."""
+        guard = self._runtime.guard
+        begin = guard(CONNECT, self._begin)
+
+        def sse_wrapper(
+            wrapped: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        ) -> Any:
+            begun = begin(args, kwargs)
+            if begun is None:
+                return wrapped(*args, **kwargs)
+            session, channels, (args, kwargs) = begun
+            context = wrapped(*args, **kwargs)
+            entered = guard(CONNECT, partial(self._entered, session, channels))
+            left = guard(CONNECT, partial(self._left, session, channels))
+            return observe_connection(context, entered, left)
+
+        return sse_wrapper
+
+    def _begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Session, Channels, Any] | None:
+        observed = observed_request(self._runtime, CONNECT, args, kwargs, generation=Generation.SSE)
+        if observed is None:
+            return None
+        session = self._runtime.server.session("", standalone=_STREAM, generation=Generation.SSE)
+        session.serve(observed.exchange)
+        self._runtime.report(session.registered(_STREAM, observed.exchange))
+        return session, observed.channels, observed.arguments
+
+    def _entered(self, session: Session, channels: Channels, streams: Any) -> None:
+        reader, writer = streams
+        guard, exchange = self._runtime.guard, channels.exchange
+        observe_receive(
+            reader, guard(CONNECT, lambda item: self._runtime.report(note_received(session, exchange, item)))
+        )
+        self._observe_sending(session, writer)
+
+    def _observe_sending(self, session: Session, stream: Any) -> None:
+        """A message that its sender takes back before it was received is none; one that is too late is lost."""
+        below, has_pairs = inner(stream)
+        send = below.send
+        sending = self._runtime.guard(CONNECT, partial(self._sending, session))
+        unsent = self._runtime.guard(CONNECT, session.unsent)
+
+        async def observed_send(item: Any) -> None:
+            entry = sending(item[1] if has_pairs else item)
+            try:
+                await send(item)
+            except Exception:
+                raise
+            except BaseException:
+                if entry is not None:
+                    unsent(entry)
+                raise
+
+        below.send = observed_send
+
+    def _sending(self, session: Session, item: Any) -> Any:
+        kind, request_id, facts = told_apart(session, item.message)
+        entry, more = session.sending(_STREAM, kind, request_id)
+        facts = [*facts, *more]
+        if facts:
+            self._runtime.report(facts)
+        return entry
+
+    def _left(self, session: Session, channels: Channels) -> None:
+        self._runtime.report(session.end())
+        channels.end(cancelled=False)
