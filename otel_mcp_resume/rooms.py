@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -16,7 +17,7 @@ import wrapt
 
 from otel_mcp_resume.rules.terms import Side
 
-__all__ = ["ROOMS", "Room", "is_imported", "watch_imports"]
+__all__ = ["ROOMS", "Room", "visit_imported", "watch_imports"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,14 @@ ROOMS = (
         "otel_mcp_resume.sdk.server",
         ("mcp.server.streamable_http", "mcp.server.streamable_http_manager"),
     ),
+    Room(Side.SERVER, "otel_mcp_resume.sdk.server_sse", ("mcp.server.sse",)),
 )
 
 Opened = Callable[[Room], None]
 
 
 def watch_imports(opened: Opened) -> None:
-    """Calls `opened(room)` for each module of a room, at once if it is imported already. `opened` must not raise.
+    """Calls `opened(room)` as soon as what a room waits for is imported, at once if it is. `opened` must not raise.
 
     To be called once in a process: a registration can't be taken back.
     """
@@ -55,17 +57,28 @@ def watch_imports(opened: Opened) -> None:
             wrapt.register_post_import_hook(partial(_imported, room, opened), name)
 
 
-def is_imported(room: Room) -> bool:
-    """Whether a module of the room is imported."""
-    return any(name in sys.modules for name in room.modules)
+def visit_imported(opened: Opened) -> None:
+    """Calls `opened(room)` for each room whose time has come already. `opened` must not raise."""
+    for room in ROOMS:
+        for name in room.modules:
+            if (module := sys.modules.get(name)) is not None:
+                _imported(room, opened, module)
+                break
 
 
 def _imported(room: Room, opened: Opened, module: ModuleType) -> None:
+    """Opens the room with all its modules imported, so that nobody imports anything while holding a lock of ours."""
     try:
         for name in (PACKAGE, module.__name__):
             import_module(name)  # waits, should another thread be in the middle of it
-        if not any(_is_under_way(name) for name in room.modules if name != module.__name__):
-            opened(room)  # otherwise the other one, which imports this one, will call when it is complete
+        for name in room.modules:
+            if name == module.__name__:
+                continue
+            if _is_under_way(name):
+                return  # it imports this one, and calls when it is complete
+            with suppress(ImportError):
+                import_module(name)
+        opened(room)
     except Exception:  # noqa: BLE001, S110 - it would fail the application's import; `opened` has reported its own faults
         pass
 

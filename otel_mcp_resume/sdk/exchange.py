@@ -30,7 +30,8 @@ class Exchange:
     ) -> None:
         self.transport = transport
         self.http = http
-        """The HTTP client of the transport. Requests of others (of an OAuth flow, say) are none of ours."""
+        """The HTTP client of the transport; None until it is known. Requests of others (of an OAuth flow, say) are
+        none of ours."""
         self.stream = stream
         self.method = method
         self.call = call

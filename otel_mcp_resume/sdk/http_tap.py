@@ -10,9 +10,10 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from otel_mcp_resume.rules.terms import Disconnect
+from otel_mcp_resume.rules.terms import Disconnect, Generation
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
 from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
+from otel_mcp_resume.watch.transport import session_in_url
 
 if TYPE_CHECKING:
     from otel_mcp_resume.sdk.patches import AsyncWrapper
@@ -45,10 +46,10 @@ class HttpTap:
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
             exchange = EXCHANGE.get()
-            if exchange is None or exchange.http is not instance or exchange.sending:
+            if exchange is None or exchange.sending or exchange.http not in (instance, None):
                 return await wrapped(*args, **kwargs)
             request: Any = args[0] if args else kwargs.get("request")
-            head = self._begins(exchange, request)
+            head = self._begins(exchange, instance, request)
             if head is None:
                 return await wrapped(*args, **kwargs)
             exchange.sending = True
@@ -66,11 +67,12 @@ class HttpTap:
 
     # -- bookkeeping: everything below runs behind the guard -------------------------------------
 
-    def _begin(self, exchange: Exchange, request: Any) -> RequestHead | None:
+    def _begin(self, exchange: Exchange, http: Any, request: Any) -> RequestHead | None:
+        exchange.http = http  # `sse_client` makes its own
         method = str(request.method)
         if method not in ("GET", "POST"):
             return None
-        head = _request_head(request)
+        head = _request_head(request, exchange.transport.generation)
         redirected, exchange.redirect = exchange.redirect, None
         if redirected is not None:
             if redirected[0] == request.url:
@@ -138,13 +140,18 @@ class HttpTap:
     def _tap_text(self, response: Any, connection: Connection) -> None:
         read, close = response.aiter_text, response.aclose
         feed, over = self._fed, self._over
+        reading = False
 
         async def aiter_text(chunk_size: int | None = None) -> AsyncIterator[str]:
+            nonlocal reading
             texts = read() if chunk_size is None else read(chunk_size)
+            reading = True
             try:
                 async for text in texts:
                     feed(connection, text)
+                    reading = False
                     yield text
+                    reading = True
             except GeneratorExit:
                 await texts.aclose()  # as the consumer would have done itself
                 raise
@@ -158,7 +165,8 @@ class HttpTap:
                 over(connection, Disconnect.CLOSED)
 
         async def aclose() -> None:
-            over(connection, Disconnect.CANCELLED, by_sdk=sys.exc_info()[0] is None)
+            if not reading:  # at the end of a body the HTTP library closes the response by itself
+                over(connection, Disconnect.CANCELLED, by_sdk=sys.exc_info()[0] is None)
             await close()
 
         response.aiter_text = aiter_text
@@ -180,11 +188,12 @@ class HttpTap:
         learn(body.decode("utf-8", "replace"))
 
 
-def _request_head(request: Any) -> RequestHead:
+def _request_head(request: Any, generation: Generation) -> RequestHead:
     headers = request.headers
+    in_url = session_in_url(str(request.url)) if generation is Generation.SSE else None
     return RequestHead(
         method=str(request.method),
-        session_id=headers.get("mcp-session-id"),
+        session_id=in_url or headers.get("mcp-session-id"),
         token=headers.get("last-event-id") or None,
         protocol_version=headers.get("mcp-protocol-version"),
     )

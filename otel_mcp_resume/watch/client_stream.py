@@ -81,13 +81,15 @@ class ClientStream:
         watch = self.watch
         with watch.lock:
             now = watch.clock()
-            if request.generation is Generation.STATELESS or self.generation is not Generation.SSE:
+            if self.generation is not Generation.SSE:
                 self.generation = request.generation
             attempt = self._attempt(request, response, now)
             verdict = judge_status(
                 response.status if response else None, event_stream=bool(response and response.event_stream)
             )
             if verdict is not None or response is None:
+                if attempt and verdict and verdict.reason is Reason.NOT_EVENT_STREAM and request.method == "POST":
+                    verdict = judge_silence(attempt.silence(resumable=False))  # a token shown to a stateless server
                 facts = attempt.settle(verdict, now) if attempt and verdict else []
                 self._note_refusal(request, response, verdict, is_attempt=attempt is not None)
                 return facts, None

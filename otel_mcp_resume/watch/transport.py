@@ -111,7 +111,8 @@ class ClientTransport:
         if not 200 <= response.status < 300:
             return ()
         self.watch.session_lives(self.origin, request.session_id)
-        self.generation = request.generation
+        if self.generation is not Generation.SSE:
+            self.generation = request.generation
         if method != "initialize" or response.session_id is None:
             return ()
         with self.watch.lock:

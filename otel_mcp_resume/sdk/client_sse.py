@@ -1,0 +1,95 @@
+"""The HTTP+SSE client of the SDK: one stream that is the session, and posts beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+from otel_mcp_resume.rules.terms import Generation, Stream
+from otel_mcp_resume.sdk.client import http_hooks
+from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
+from otel_mcp_resume.sdk.http_tap import HttpTap
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.sdk.runtime import Runtime
+
+__all__ = ["HOOKS", "install"]
+
+SSE_CLIENT = "sse_client"
+HOOKS = (SSE_CLIENT,)
+
+
+def install(runtime: Runtime) -> None:
+    """Puts the hooks in place."""
+    for hook in http_hooks():
+        runtime.patches.install(hook, hook.partition(".")[0], "AsyncClient.send", HttpTap(runtime, hook).wrapper())
+    runtime.patches.install(SSE_CLIENT, "mcp.client.sse", SSE_CLIENT, SseClientHook(runtime).wrapper())
+
+
+class SseClientHook:
+    """The wrapper of `sse_client`."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._begins = runtime.guard(SSE_CLIENT, self._begin)
+        self.leaves = runtime.guard(SSE_CLIENT, self._leave)
+        self.ends = runtime.guard(SSE_CLIENT, self._end)
+
+    def wrapper(self) -> Any:
+        """Wraps the context manager that `sse_client` returns."""
+
+        def sse_client(
+            wrapped: Callable[..., Any], _instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        ) -> Any:
+            manager = wrapped(*args, **kwargs)
+            exchange = self._begins(args[0] if args else kwargs.get("url"))
+            return manager if exchange is None else _WatchedSession(manager, self, exchange)
+
+        return sse_client
+
+    def _begin(self, url: Any) -> Exchange:
+        transport = self._runtime.client.transport(str(url))
+        transport.generation = Generation.SSE
+        return Exchange(transport, None, transport.stream(Stream.SESSION))
+
+    def _leave(self, exchange: Exchange) -> None:
+        exchange.transport.leave()
+
+    def _end(self, exchange: Exchange) -> None:
+        self._runtime.report(exchange.transport.closed())
+        if exchange.stream is not None:
+            exchange.transport.finished(exchange.stream)
+
+
+class _WatchedSession(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt's stubs leave the class untyped
+    """The context manager of a session. Its tasks start while it is entered, and inherit the exchange."""
+
+    _self_hook: SseClientHook
+    _self_exchange: Exchange
+
+    def __init__(self, manager: Any, hook: SseClientHook, exchange: Exchange) -> None:
+        super().__init__(manager)
+        self._self_hook = hook
+        self._self_exchange = exchange
+
+    async def __aenter__(self) -> Any:
+        token = EXCHANGE.set(self._self_exchange)
+        try:
+            return await self.__wrapped__.__aenter__()
+        except BaseException:
+            self._self_hook.ends(self._self_exchange)
+            raise
+        finally:
+            EXCHANGE.reset(token)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> Any:
+        self._self_hook.leaves(self._self_exchange)
+        try:
+            return await self.__wrapped__.__aexit__(kind, error, traceback)
+        finally:
+            self._self_hook.ends(self._self_exchange)
