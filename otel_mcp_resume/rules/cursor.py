@@ -21,9 +21,7 @@ __all__ = ["EventId", "OpenStream", "ResumptionGapError", "StreamCursor", "resum
 EventId = Union[int, str]
 T = TypeVar("T")
 
-OpenStream = Callable[
-    [Mapping[str, str]], Awaitable[tuple[str | None, AsyncIterable[tuple[EventId | None, T]]]]
-]
+OpenStream = Callable[[Mapping[str, str]], Awaitable[tuple[str | None, AsyncIterable[tuple[EventId | None, T]]]]]
 """Sends the GET with these headers; returns the `Mcp-Session-Id` of the response and its events, each with the id
 that was written on the wire for that very event (not the sticky one that SSE parsers report)."""
 
@@ -83,7 +81,9 @@ def verify_resumption(
             changed.reason,
         )
     if not first:
-        raise ResumptionGapError(f"no event was replayed after {token!r}, so nothing proves the resumption", Reason.NO_REPLAY)
+        raise ResumptionGapError(
+            f"no event was replayed after {token!r}, so nothing proves the resumption", Reason.NO_REPLAY
+        )
     verdict = judge_event(EventEvidence(token=token, first_id=first, has_payload=True))
     if verdict is None:
         return Verdict(Outcome.UNPROVEN, Reason.INCOMPARABLE_EVENT_ID)

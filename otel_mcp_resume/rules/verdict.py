@@ -91,7 +91,7 @@ class EventEvidence:
     """False if the token is of another generation and the response did not name the token's session."""
 
 
-def judge_event(event: EventEvidence) -> Verdict | None:
+def judge_event(event: EventEvidence) -> Verdict | None:  # noqa: PLR0911 - the rule is a list of cases
     """One event. Evidence against goes before evidence for, within one event too."""
     order = None
     if event.token is not None and event.first_id is not None:
@@ -146,7 +146,7 @@ def judge_silence(seen: Silence) -> Verdict:
     return Verdict(Outcome.UNPROVEN, _what_was_missing(seen))
 
 
-def _what_was_missing(seen: Silence) -> Reason:
+def _what_was_missing(seen: Silence) -> Reason:  # noqa: PLR0911 - a list of cases, in their order
     if seen.barren_attempts >= LOOP_LENGTH - 1 and not seen.ids and not seen.messages:
         return Reason.RECONNECT_LOOP
     if seen.other_generation:

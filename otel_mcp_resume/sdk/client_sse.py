@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import wrapt
-
 from otel_mcp_resume.rules.terms import Generation, Stream
 from otel_mcp_resume.sdk.client import http_hooks
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
@@ -64,23 +62,23 @@ class SseClientHook:
             exchange.transport.finished(exchange.stream)
 
 
-class _WatchedSession(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt's stubs leave the class untyped
+class _WatchedSession:
     """The context manager of a session. Its tasks start while it is entered, and inherit the exchange."""
 
-    _self_hook: SseClientHook
-    _self_exchange: Exchange
-
     def __init__(self, manager: Any, hook: SseClientHook, exchange: Exchange) -> None:
-        super().__init__(manager)
-        self._self_hook = hook
-        self._self_exchange = exchange
+        self._manager = manager
+        self._hook = hook
+        self._exchange = exchange
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._manager, name)
 
     async def __aenter__(self) -> Any:
-        token = EXCHANGE.set(self._self_exchange)
+        token = EXCHANGE.set(self._exchange)
         try:
-            return await self.__wrapped__.__aenter__()
+            return await self._manager.__aenter__()
         except BaseException:
-            self._self_hook.ends(self._self_exchange)
+            self._hook.ends(self._exchange)
             raise
         finally:
             EXCHANGE.reset(token)
@@ -88,8 +86,8 @@ class _WatchedSession(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt's stubs
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> Any:
-        self._self_hook.leaves(self._self_exchange)
+        self._hook.leaves(self._exchange)
         try:
-            return await self.__wrapped__.__aexit__(kind, error, traceback)
+            return await self._manager.__aexit__(kind, error, traceback)
         finally:
-            self._self_hook.ends(self._self_exchange)
+            self._hook.ends(self._exchange)

@@ -6,6 +6,7 @@ Only our own functions are ever guarded, never a call of the user's. `BaseExcept
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import TypeVar
@@ -34,14 +35,12 @@ class Guard:
         def guarded(*args: P.args, **kwargs: P.kwargs) -> T | None:
             try:
                 return function(*args, **kwargs)
-            except Exception as error:  # the whole point: nothing of ours may reach the application
+            except Exception as error:  # noqa: BLE001 - the whole point: nothing of ours may reach the application
                 self._report(hook, error)
                 return None
 
         return guarded
 
     def _report(self, hook: str, error: Exception) -> None:
-        try:
+        with contextlib.suppress(Exception):  # the last resort has nowhere left to report to
             self._on_error(hook, error)
-        except Exception:  # noqa: S110 - the last resort has nowhere left to report to
-            pass

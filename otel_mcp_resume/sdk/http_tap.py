@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpTap"]
 
-_NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError", "LocalProtocolError")
+_NEVER_SENT = frozenset(
+    {"ConnectError", "ConnectTimeout", "LocalProtocolError", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
+)
 """Errors of `httpx` and `httpx2` after which the server can't have seen the request."""
 
 

@@ -50,14 +50,15 @@ class Patches:
             owner, name = _resolve(module, path)
             original = getattr(owner, name)
         except (AttributeError, ImportError):
-            self._on_change(hook, False)
+            self._on_change(hook, False)  # noqa: FBT003 - the value of a gauge
             return False
-        own = name in vars(owner)
-        raw = vars(owner).get(name, original)
+        members: dict[str, Any] = vars(owner)
+        own = name in members
+        raw = members.get(name, original)
         patch = wrapt.FunctionWrapper(raw, wrapper, enabled=self._is_enabled)
         setattr(owner, name, patch)
         self._patches[hook] = _Patch(owner, name, patch, own)
-        self._on_change(hook, True)
+        self._on_change(hook, True)  # noqa: FBT003 - see above
         return True
 
     def _is_enabled(self) -> bool:
@@ -72,7 +73,7 @@ class Patches:
         for hook, patch in list(self._patches.items()):
             _detach(patch)
             del self._patches[hook]
-            self._on_change(hook, False)
+            self._on_change(hook, False)  # noqa: FBT003 - the value of a gauge
 
     def __contains__(self, hook: str) -> bool:
         return hook in self._patches
@@ -87,7 +88,8 @@ def _resolve(module: str, path: str) -> tuple[Any, str]:
 
 
 def _detach(patch: _Patch) -> None:
-    current = vars(patch.owner).get(patch.name)
+    members: dict[str, Any] = vars(patch.owner)
+    current: Any = members.get(patch.name)
     if current is patch.wrapper:
         if patch.own:
             setattr(patch.owner, patch.name, patch.wrapper.__wrapped__)
@@ -96,7 +98,7 @@ def _detach(patch: _Patch) -> None:
         return
     seen = 0
     while current is not None and seen < 100:  # somebody wrapped it after us: take our link out of the chain
-        inner = getattr(current, "__wrapped__", None)
+        inner: Any = getattr(current, "__wrapped__", None)
         if inner is patch.wrapper:
             current.__wrapped__ = patch.wrapper.__wrapped__
             return

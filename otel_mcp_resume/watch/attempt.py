@@ -118,7 +118,5 @@ class Attempt:
             )
         ]
         if rule := violation_of(verdict.reason):
-            facts.append(
-                Violated(Side.CLIENT, self.generation, rule, self.stream, self.binding.token, self.context)
-            )
+            facts.append(Violated(Side.CLIENT, self.generation, rule, self.stream, self.binding.token, self.context))
         return facts

@@ -70,15 +70,13 @@ class Connection:
         event_id, data, event = block
         stream = self.stream
         attempt = self.attempt
-        if event_id is None and data is None:
-            if attempt is not None:
-                attempt.heartbeats = True
-            return
+        if attempt is not None:
+            attempt.heartbeats = attempt.heartbeats or (event_id is None and data is None)
         if event and event != "message":
-            if event == "endpoint" and data:
-                stream.transport.endpoint_named(self, data, facts)
-                return
+            self._named_endpoint(event, data, facts)
             data = None  # the SDKs ignore other event types, but not their ids
+        if event_id is None and data is None:
+            return
         repeated = answered = None
         if data:
             self._count()
@@ -88,14 +86,16 @@ class Connection:
             repeated = stream.saw_id(event_id, data)
         elif event_id == "":
             stream.last_id = None  # WHATWG: an empty id resets the last event id
-        if not self._delivered and repeated is not DuplicateKind.REDELIVERED:
+        if repeated is not DuplicateKind.REDELIVERED:
             self._delivered = True
             stream.barren = 0
-        if attempt is None and repeated is None and answered is None:
-            self.first_id = self.first_id or event_id
-            return
-        self._judge(event_id, data, repeated, answered, facts)
+        if attempt is not None or repeated is not None or answered is not None:
+            self._judge(event_id, data, repeated, answered, facts)
         self.first_id = self.first_id or event_id
+
+    def _named_endpoint(self, event: str, data: str | None, facts: list[Fact]) -> None:
+        if event == "endpoint" and data:
+            self.stream.transport.endpoint_named(self, data, facts)
 
     def _judge(
         self,

@@ -73,7 +73,7 @@ class Deadlines:
         while (item := self._next()) is not None:
             try:
                 item.expire()
-            except Exception as error:  # one item must not end the time of all others
+            except Exception as error:  # noqa: BLE001 - one item must not end the time of all others
                 self._on_error("deadlines", error)
 
     def _next(self) -> Expirable | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["id_text", "response_id"]
 
@@ -35,10 +35,13 @@ def response_id(data: str) -> str | None:
 
 def _parsed_id(data: str) -> str | None:
     try:
-        message: Any = json.loads(data)
+        parsed: Any = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(message, dict) or "method" in message or not ("result" in message or "error" in message):
+    if not isinstance(parsed, dict):
+        return None
+    message = cast("dict[str, Any]", parsed)
+    if "method" in message or not ("result" in message or "error" in message):
         return None
     return id_text(message.get("id"))
 

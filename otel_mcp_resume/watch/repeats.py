@@ -51,17 +51,21 @@ class UnansweredCalls:
         """Learns from a `tools/list` response which tools do no harm when called twice (`ToolAnnotations`)."""
         try:
             tools: Any = json.loads(data)["result"]["tools"]
-            hints = [(tool["name"], tool.get("annotations") or {}) for tool in tools]
+            hints = [(tool["name"], _harmless(tool.get("annotations") or {})) for tool in tools]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return
         with self._lock:
-            for name, annotations in hints:
+            for name, harmless in hints:
                 key = hash((peer, name))
                 self._harmless.pop(key, None)
-                if annotations.get("idempotentHint") is True or annotations.get("readOnlyHint") is True:
+                if harmless:
                     self._harmless[key] = None
             while len(self._harmless) > LIMIT:
                 self._harmless.popitem(last=False)
+
+
+def _harmless(annotations: Any) -> bool:
+    return annotations.get("idempotentHint") is True or annotations.get("readOnlyHint") is True
 
 
 def _digest(peer: str, tool: str, arguments: Any) -> int:

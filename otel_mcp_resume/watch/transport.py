@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 from otel_mcp_resume.rules.terms import Generation, Side, Stream, ViolationRule
@@ -32,6 +32,7 @@ class ClientTransport:
     """What is known of one transport object of an SDK."""
 
     __slots__ = (
+        "__weakref__",
         "_lost_listens",
         "_requests",
         "address",
@@ -42,7 +43,6 @@ class ClientTransport:
         "session_id",
         "standalone",
         "watch",
-        "__weakref__",
     )
 
     def __init__(self, watch: ClientWatch, url: str) -> None:
@@ -176,4 +176,7 @@ class ClientTransport:
 
 
 def _without_meta(params: Any) -> Any:
-    return {key: value for key, value in params.items() if key != "_meta"} if isinstance(params, Mapping) else params
+    if not isinstance(params, Mapping):
+        return params
+    members = cast("Mapping[str, Any]", params)
+    return {key: value for key, value in members.items() if key != "_meta"}
