@@ -1,0 +1,1 @@
+"""The instrumented process: an application on the SDK under test, and nothing of the runner."""

@@ -1,0 +1,162 @@
+"""One case from its start to its verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from .bounds import Problem
+from .cases import CaseError
+from .expectations import check_metrics, expects_absence
+from .machine import start_slot
+from .playable import unplayable
+from .process import PROOF_TIMEOUT, Driven
+from .samples import Sample
+from .scripted_client import ScriptedClient, check_exchanges
+from .scripted_server import ScriptedServer, check_requests
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from .cases import Case
+    from .driven.steps import Json
+
+__all__ = ["START_LIMIT", "Setup", "Verdict", "judge"]
+
+SETTLE = PROOF_TIMEOUT + 1.0
+START_LIMIT = 90.0
+"""Seconds for an interpreter to import its SDK once it has a slot; the clock of a case starts after that."""
+CASE_LIMIT = 12.0
+POLL_INTERVAL = 0.15
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Under which interpreter a case is played, with which `mcp`, and whether without the plugin."""
+
+    python: str
+    mcp: tuple[int, ...]
+    plain: bool = False
+
+    @property
+    def generation(self) -> int:
+        """The line of the SDK: 1 or 2."""
+        return self.mcp[0]
+
+    @classmethod
+    def of(cls, python: str, *, plain: bool = False) -> Setup:
+        """Raises `subprocess.CalledProcessError` if that interpreter has no `mcp`."""
+        code = "import importlib.metadata as m; print(m.version('mcp'))"
+        version = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
+        return cls(python, tuple(int(part) for part in version.split(".")[:2]), plain)
+
+
+@dataclass
+class Verdict:
+    """What became of a case, and what was seen meanwhile."""
+
+    name: str
+    status: Literal["ok", "FAIL", "skip"]
+    detail: str = ""
+    seconds: float = 0.0
+    wire: list[str] = field(default_factory=list[str])
+    samples: list[str] = field(default_factory=list[str])
+
+    def line(self) -> str:
+        return f"{self.status} {self.name}" + (f": {self.detail}" if self.detail else "")
+
+    def lines(self) -> list[str]:
+        """The line, the traffic, and the series that are not zero."""
+        return [self.line(), *(f"    {detail}" for detail in [*self.wire, *self.samples])]
+
+
+async def judge(case: Case, setup: Setup) -> Verdict:
+    """Plays a case. Whatever goes wrong is in the verdict."""
+    if reason := unplayable(case, setup.mcp):
+        return Verdict(case.name, "skip", reason)
+    run = _Run(case, setup)
+    try:
+        problems = await (run.client_case() if case.instrumented == "client" else run.server_case())
+        detail = "; ".join(problem.text for problem in problems)
+    except asyncio.TimeoutError:
+        detail = f"took longer than {CASE_LIMIT:g} s" if run.began else "the instrumented process did not start"
+    except (CaseError, KeyError, TypeError, ValueError, OSError) as error:
+        detail = f"could not be played: {error!r}"
+    return Verdict(
+        name=case.name,
+        status="FAIL" if detail else "ok",
+        detail=detail,
+        seconds=round(time.monotonic() - run.began, 2) if run.began else 0.0,
+        wire=run.wire,
+        samples=[str(sample) for sample in run.samples if sample.worth_showing],
+    )
+
+
+@dataclass
+class _Run:
+    """A case in progress."""
+
+    case: Case
+    setup: Setup
+    began: float = 0.0
+    wire: list[str] = field(default_factory=list[str])
+    samples: list[Sample] = field(default_factory=list[Sample])
+
+    async def client_case(self) -> list[Problem]:
+        server = ScriptedServer(self.case.section("server") or {})
+        async with server.running() as port:
+            spec = {"port": port, "sessions": self.case.section("client")}
+            async with self._driven(spec) as (driven, _):
+                return await asyncio.wait_for(self._as_client(driven, server), CASE_LIMIT)
+
+    async def _as_client(self, driven: Driven, server: ScriptedServer) -> list[Problem]:
+        await driven.message()
+        self.wire = [str(request) for request in server.requests]
+        return await self._judged(driven, check_requests(server, self.case.wire, self.setup.generation))
+
+    async def server_case(self) -> list[Problem]:
+        async with self._driven(self.case.section("server") or {}) as (driven, ready):
+            client = ScriptedClient(ready["port"])
+            try:
+                return await asyncio.wait_for(self._as_server(driven, client), CASE_LIMIT)
+            finally:
+                await client.close()
+
+    async def _as_server(self, driven: Driven, client: ScriptedClient) -> list[Problem]:
+        await client.play(self.case.section("steps"))
+        self.wire = [f"{name}: {exchange.summary()}" for name, exchange in client.exchanges.items()]
+        return await self._judged(driven, check_exchanges(client, self.case.wire, self.setup.generation))
+
+    @contextlib.asynccontextmanager
+    async def _driven(self, spec: Json) -> AsyncGenerator[tuple[Driven, Json], None]:
+        """The instrumented process, once it is ready, with what it said of itself. Starts the clock."""
+        async with contextlib.AsyncExitStack() as stack:
+            async with start_slot():
+                start = Driven.started(self.setup.python, self.case.instrumented, spec, plain=self.setup.plain)
+                driven = await stack.enter_async_context(start)
+                ready = await asyncio.wait_for(driven.message(), START_LIMIT)
+            self.began = time.monotonic()
+            yield driven, ready
+
+    async def _judged(self, driven: Driven, wire_problems: list[Problem]) -> list[Problem]:
+        if wire_problems or self.setup.plain:
+            return wire_problems
+        if expects_absence(self.case):
+            await asyncio.sleep(SETTLE)
+        return await self._poll(driven)
+
+    async def _poll(self, driven: Driven) -> list[Problem]:
+        """Looks until every expectation holds, one can never hold again, or the time is up."""
+        while True:
+            samples = await driven.metrics()
+            self.samples = samples or []
+            unserved = [Problem("nobody serves /metrics", final=True)]
+            problems = unserved if samples is None else check_metrics(self.case, samples)
+            late = time.monotonic() - self.began > CASE_LIMIT - 0.5
+            if not problems or late or any(problem.final for problem in problems):
+                return problems
+            await asyncio.sleep(POLL_INTERVAL)
