@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from otel_mcp_resume.plugin import Plugin, Providers
 from otel_mcp_resume.report.fields import PLUGIN_LOGGER
-from otel_mcp_resume.rooms import ROOMS, Room, is_imported, watch_imports
+from otel_mcp_resume.rooms import Room, visit_imported, watch_imports
 from otel_mcp_resume.settings import METRICS_OTEL, METRICS_PROMETHEUS, Settings
 
 if TYPE_CHECKING:
@@ -130,10 +130,8 @@ def _open_rooms() -> None:
     if not watching:
         os.register_at_fork(after_in_child=_after_fork)
         watch_imports(_open)
-        return
-    for room in ROOMS:
-        if is_imported(room):
-            _open(room)
+    else:
+        visit_imported(_open)
 
 
 def _open(room: Room) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from otel_mcp_resume.rules.terms import Side
 from otel_mcp_resume.sdk.guard import Guard
 from otel_mcp_resume.sdk.patches import Patches
 from otel_mcp_resume.sdk.runtime import Runtime
+from otel_mcp_resume.turns import Turns
 from otel_mcp_resume.versions import installed_version
 from otel_mcp_resume.watch.client import ClientWatch
 from otel_mcp_resume.watch.deadlines import Deadlines
@@ -58,7 +58,7 @@ class Plugin:
         self.metrics = Metrics()
         self.errors = Errors(self.metrics.internal_error)
         self.deadlines = Deadlines(settings.proof_timeout, self.errors)
-        self.exporter = Exporter(self.metrics, settings)
+        self.exporter = Exporter(self.metrics, settings, self.errors)
         self.hooks: dict[str, bool] = {}
         """Every hook that was tried, and whether it is in place."""
         reporter = Reporter(self.metrics, Log(settings), self.errors)
@@ -81,60 +81,63 @@ class Plugin:
                 clock=time.monotonic,
             ),
         )
-        self._lock = threading.Lock()
+        self.metrics.watch_oldest_pending(self.runtime.server.oldest_pending)
+        self._turns = Turns()
         self._rooms: set[Room] = set()
         self._closed = False
 
     def open(self, room: Room) -> None:
         """Puts the hooks of `room` in place, once. Never raises."""
-        try:
-            hooks = import_module(room.hooks)  # outside the lock: another thread's import may be waiting for us
-            with self._lock:
-                if self._closed or room in self._rooms:
-                    return
-                self._rooms.add(room)
-                known = set(self.hooks)
-                try:
-                    hooks.install(self.runtime)
-                finally:
-                    missing = self._missing(hooks.HOOKS, known)
-            self._warn_of(missing)
-            self.metrics.info(installed_version(), installed_version("mcp"))
-            self.metrics.begin(room.side)
-            self.exporter.start()
-        except Exception as error:  # an import of the application's is under way and must succeed
-            self.errors("activate", error)
+        self._turns.run(partial(self._open, room))
 
     def close(self) -> None:
         """Takes every hook away and stops whatever runs. Never raises."""
-        with self._lock:
-            self._closed = True
-            steps = (self.runtime.patches.remove_all, self.deadlines.close, self.exporter.stop)
-            for step in steps:
-                try:
-                    step()
-                except Exception as error:  # the other steps count all the more
-                    self.errors("activate", error)
+        self._turns.run(self._close)
 
     def after_fork(self) -> None:
         """In a forked child: makes every lock and thread anew. Never raises."""
-        self._lock = threading.Lock()
-        for part in (self.metrics, self.errors, self.deadlines, self.exporter, self.runtime.client, self.runtime.server):
+        parts = (self.metrics, self.errors, self.deadlines, self.exporter, self.runtime.client, self.runtime.server)
+        for part in (*parts, self._turns):
             try:
                 part.after_fork()
-            except Exception as error:  # the other parts count all the more
+            except Exception as error:  # noqa: BLE001 - the other parts count all the more
+                self.errors("activate", error)
+
+    def _open(self, room: Room) -> None:
+        if self._closed or room in self._rooms:
+            return
+        try:
+            self._install(room)
+            self.metrics.info(installed_version(), installed_version("mcp"))
+            self.metrics.begin(room.side)
+            self.exporter.start()
+        except Exception as error:  # noqa: BLE001 - an import of the application's is under way and must succeed
+            self.errors("activate", error)
+        finally:
+            self._rooms.add(room)
+
+    def _install(self, room: Room) -> None:
+        hooks = import_module(room.hooks)
+        known = set(self.hooks)
+        try:
+            hooks.install(self.runtime)
+        finally:
+            for hook in hooks.HOOKS:
+                if hook not in self.hooks:  # not even tried
+                    self._on_change(hook, installed=False)
+            self._warn_of([hook for hook, there in self.hooks.items() if hook not in known and not there])
+
+    def _close(self) -> None:
+        self._closed = True
+        for step in (self.runtime.patches.remove_all, self.deadlines.close, self.exporter.stop):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - the other steps count all the more
                 self.errors("activate", error)
 
     def _on_change(self, hook: str, installed: bool) -> None:  # noqa: FBT001 - the signature that Patches calls
         self.hooks[hook] = installed
         self.metrics.hook_installed(hook, installed)
-
-    def _missing(self, expected: tuple[str, ...], known: set[str]) -> list[str]:
-        """The hooks of a room that are not in place; those that were not even tried are reported like the others."""
-        for hook in expected:
-            if hook not in self.hooks:
-                self._on_change(hook, False)
-        return [hook for hook, installed in self.hooks.items() if hook not in known and not installed]
 
     @staticmethod
     def _warn_of(missing: list[str]) -> None:
