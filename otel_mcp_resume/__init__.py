@@ -2,6 +2,7 @@
 
 `instrument()` turns the plugin on in this process, `uninstrument()` takes it away again. `verify_resumption` and
 `resume_stream` are the client-side rule for code of your own; `StreamCursor` binds a token to its session.
+`handle_reconnect` and `StreamEventLog` are the decision boundary for servers of your own.
 
 Every name is imported at its first use: the startup file imports this package in processes that never use it.
 """
@@ -12,6 +13,7 @@ TYPE_CHECKING = False  # the real one costs an import of `typing`
 if TYPE_CHECKING:
     from otel_mcp_resume.activate import instrument, uninstrument
     from otel_mcp_resume.instrumentor import McpResumeInstrumentor
+    from otel_mcp_resume.rules.boundary import ResumptionBoundaryError, StreamEventLog, handle_reconnect
     from otel_mcp_resume.rules.cursor import ResumptionGapError, StreamCursor, resume_stream, verify_resumption
     from otel_mcp_resume.rules.terms import Outcome, Reason
     from otel_mcp_resume.rules.verdict import Verdict
@@ -20,9 +22,12 @@ __all__ = [
     "McpResumeInstrumentor",
     "Outcome",
     "Reason",
+    "ResumptionBoundaryError",
     "ResumptionGapError",
     "StreamCursor",
+    "StreamEventLog",
     "Verdict",
+    "handle_reconnect",
     "instrument",
     "resume_stream",
     "uninstrument",
@@ -33,9 +38,12 @@ _HOMES = {
     "McpResumeInstrumentor": "instrumentor",
     "Outcome": "rules.terms",
     "Reason": "rules.terms",
+    "ResumptionBoundaryError": "rules.boundary",
     "ResumptionGapError": "rules.cursor",
     "StreamCursor": "rules.cursor",
+    "StreamEventLog": "rules.boundary",
     "Verdict": "rules.verdict",
+    "handle_reconnect": "rules.boundary",
     "instrument": "activate",
     "resume_stream": "rules.cursor",
     "uninstrument": "activate",

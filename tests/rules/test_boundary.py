@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 
+import otel_mcp_resume
 from otel_mcp_resume.rules import boundary
 from otel_mcp_resume.rules.boundary import (
     ResumptionBoundaryError,
@@ -41,6 +42,12 @@ def test_the_example_in_the_documentation_works() -> None:
     failed, attempted = doctest.testmod(boundary)
     assert failed == 0
     assert attempted > 10
+
+
+def test_the_package_exports_what_a_server_needs() -> None:
+    for name in ("ResumptionBoundaryError", "StreamEventLog", "handle_reconnect"):
+        assert getattr(otel_mcp_resume, name) is getattr(boundary, name)
+        assert name in otel_mcp_resume.__all__
 
 
 def test_a_token_of_the_session_resumes_its_stream_and_brings_what_follows() -> None:
