@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -26,23 +25,18 @@ class Room:
 
     side: Side
     hooks: str
-    """Module with `install(runtime)` and `HOOKS`, the names of all hooks that it tries."""
-    modules: tuple[str, ...]
-    """Modules of `mcp`. The import of any one opens the room."""
+    """Module with `install(runtime)` and `HOOKS`, the names of the hooks that it tries with every version of `mcp`."""
+    module: str
+    """The module of `mcp` that must be complete: the last one of those that are hooked into."""
 
-
-PACKAGE = "mcp"
 
 ROOMS = (
-    Room(Side.CLIENT, "otel_mcp_resume.sdk.client", ("mcp.client.streamable_http",)),
-    Room(Side.CLIENT, "otel_mcp_resume.sdk.client_sse", ("mcp.client.sse",)),
-    Room(
-        Side.SERVER,
-        "otel_mcp_resume.sdk.server",
-        ("mcp.server.streamable_http", "mcp.server.streamable_http_manager"),
-    ),
-    Room(Side.SERVER, "otel_mcp_resume.sdk.server_sse", ("mcp.server.sse",)),
+    Room(Side.CLIENT, "otel_mcp_resume.sdk.client", "mcp.client.streamable_http"),
+    Room(Side.CLIENT, "otel_mcp_resume.sdk.client_sse", "mcp.client.sse"),
+    Room(Side.SERVER, "otel_mcp_resume.sdk.server", "mcp.server.streamable_http_manager"),
+    Room(Side.SERVER, "otel_mcp_resume.sdk.server_sse", "mcp.server.sse"),
 )
+"""From 1.12 to 2.3, `import mcp` alone imports all four modules."""
 
 Opened = Callable[[Room], None]
 
@@ -53,36 +47,20 @@ def watch_imports(opened: Opened) -> None:
     To be called once in a process: a registration can't be taken back.
     """
     for room in ROOMS:
-        for name in room.modules:
-            wrapt.register_post_import_hook(partial(_imported, room, opened), name)
+        wrapt.register_post_import_hook(partial(_imported, room, opened), room.module)
 
 
 def visit_imported(opened: Opened) -> None:
-    """Calls `opened(room)` for each room whose time has come already. `opened` must not raise."""
+    """Calls `opened(room)` for each room whose module is imported already. `opened` must not raise."""
     for room in ROOMS:
-        for name in room.modules:
-            if (module := sys.modules.get(name)) is not None:
-                _imported(room, opened, module)
-                break
+        if (module := sys.modules.get(room.module)) is not None:
+            _imported(room, opened, module)
 
 
 def _imported(room: Room, opened: Opened, module: ModuleType) -> None:
-    """Opens the room with all its modules imported, so that nobody imports anything while holding a lock of ours."""
     try:
-        for name in (PACKAGE, module.__name__):
+        for name in (module.__name__.partition(".")[0], module.__name__):
             import_module(name)  # waits, should another thread be in the middle of it
-        for name in room.modules:
-            if name == module.__name__:
-                continue
-            if _is_under_way(name):
-                return  # it imports this one, and calls when it is complete
-            with suppress(ImportError):
-                import_module(name)
         opened(room)
     except Exception:  # noqa: BLE001, S110 - it would fail the application's import; `opened` has reported its own faults
         pass
-
-
-def _is_under_way(name: str) -> bool:
-    spec = getattr(sys.modules.get(name), "__spec__", None)
-    return bool(getattr(spec, "_initializing", False))

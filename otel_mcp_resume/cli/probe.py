@@ -52,11 +52,10 @@ def _expected(room: Room) -> tuple[str, ...]:
 def _import_transports() -> dict[str, str]:
     errors: dict[str, str] = {}
     for room in ROOMS:
-        for module in room.modules:
-            try:
-                import_module(module)
-            except Exception as error:  # noqa: BLE001 - a finding like any other
-                errors[module] = repr(error)
+        try:
+            import_module(room.module)
+        except Exception as error:  # noqa: BLE001 - a finding like any other
+            errors[room.module] = repr(error)
     return errors
 
 
