@@ -103,7 +103,9 @@ class Metrics:
         if self._before_next is not None:
             call, self._before_next = self._before_next, None
             call()
-        self._moves[type(fact)](fact, exemplar)
+        move = self._moves.get(type(fact))
+        if move is not None:  # some facts are for spans alone
+            move(fact, exemplar)
 
     def hook_installed(self, hook: str, installed: bool) -> None:  # noqa: FBT001 - what `Patches` calls with
         """Whether the patch called `hook` is in place."""

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from otel_mcp_resume.watch.attempt import Attempt
     from otel_mcp_resume.watch.client_stream import ClientStream
     from otel_mcp_resume.watch.connection import Connection
     from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
@@ -17,7 +18,7 @@ __all__ = ["EXCHANGE", "Exchange"]
 class Exchange:
     """One call of a transport method, with all the HTTP requests that it makes by and by."""
 
-    __slots__ = ("call", "connection", "http", "method", "redirect", "sending", "stream", "transport")
+    __slots__ = ("attempt", "call", "connection", "http", "method", "redirect", "sending", "stream", "transport")
 
     def __init__(
         self,
@@ -36,6 +37,8 @@ class Exchange:
         self.method = method
         self.call = call
         """Tool and arguments, if this is a `tools/call`."""
+        self.attempt: Attempt | None = None
+        """Of the request that is on its way."""
         self.connection: Connection | None = None
         self.sending = False
         self.redirect: tuple[Any, RequestHead, ResponseHead] | None = None

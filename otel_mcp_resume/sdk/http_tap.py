@@ -80,6 +80,9 @@ class HttpTap:
             if redirected[0] == request.url:
                 return head  # the SDK followed it, so this is still the same request
             self._take(exchange, redirected[1], redirected[2])
+        if exchange.stream is not None:
+            facts, exchange.attempt = exchange.stream.requesting(head)
+            self._report(facts)
         if method == "POST":
             self._report(exchange.transport.posting(head, exchange.method))
             if exchange.call is not None:
@@ -94,7 +97,7 @@ class HttpTap:
         if head.method == "POST" and exchange.call is not None and type(error).__name__ not in _NEVER_SENT:
             exchange.transport.call_left(*exchange.call)
         if exchange.stream is not None:
-            self._report(exchange.stream.responded(head, None)[0])
+            self._report(exchange.stream.responded(head, None, exchange.attempt)[0])
 
     def _answer(self, exchange: Exchange, head: RequestHead, response: Any) -> None:
         answer = _response_head(response)
@@ -113,7 +116,7 @@ class HttpTap:
             self._report(exchange.transport.posted(head, answer, exchange.method))
         if exchange.stream is None:
             return None
-        facts, connection = exchange.stream.responded(head, answer)
+        facts, connection = exchange.stream.responded(head, answer, exchange.attempt)
         self._report(facts)
         exchange.connection = connection
         return connection

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Side, Stream, ViolationRule
 from otel_mcp_resume.rules.verdict import Silence, Verdict
-from otel_mcp_resume.watch.facts import AttemptSettled, Context, Fact, Violated
+from otel_mcp_resume.watch.facts import AttemptSettled, Context, Fact, Node, Violated
 
 __all__ = ["Attempt", "Binding", "violation_of"]
 
@@ -45,6 +45,7 @@ class Attempt:
         "ids_before",
         "last_id",
         "messages",
+        "node",
         "opened_at",
         "settled",
         "stream",
@@ -62,6 +63,7 @@ class Attempt:
         downtime: float | None,
         on_expiry: Callable[[Attempt], None],
     ) -> None:
+        self.node = Node()
         self.binding = binding
         self.stream = stream
         self.generation = generation
@@ -115,6 +117,7 @@ class Attempt:
                 last_event_id=self.last_id,
                 events=self.events,
                 context=self.context,
+                node=self.node,
             )
         ]
         if rule := violation_of(verdict.reason):

@@ -8,7 +8,7 @@ from otel_mcp_resume.rules.terms import Disconnect, Generation, Outcome, Reason,
 from otel_mcp_resume.rules.verdict import Verdict, judge_session, judge_silence, judge_status
 from otel_mcp_resume.watch.attempt import Attempt, Binding
 from otel_mcp_resume.watch.connection import SHOWN_ID, Connection
-from otel_mcp_resume.watch.facts import Context, Fact, StreamOpened, StreamReopened
+from otel_mcp_resume.watch.facts import AttemptBegun, Context, Fact, Node, StreamOpened, StreamReopened
 from otel_mcp_resume.watch.seen import SeenIds
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class ClientStream:
         "answered",
         "barren",
         "cancelled",
+        "cut",
         "ended_at",
         "generation",
         "has_ids",
@@ -70,20 +71,34 @@ class ClientStream:
         """It continues one that was lost, under another JSON-RPC id (`listen`)."""
         self.barren = 0
         self.ended_at: float | None = None
+        self.cut: Node | None = None
+        """The connection before the next one."""
         self._refused: Reason | None = None
 
     # -- opening ---------------------------------------------------------------------------------
 
+    def requesting(self, request: RequestHead) -> tuple[Sequence[Fact], Attempt | None]:
+        """A request for this stream is about to be sent. The attempt that it is, if a response should come."""
+        with self.watch.lock:
+            if self.generation is not Generation.SSE:
+                self.generation = request.generation
+            attempt = self._attempt(request)
+            if attempt is None:
+                return (), None
+            begun = AttemptBegun(Side.CLIENT, self.generation, self.kind, attempt.node, self.cut, self.transport.node)
+            return (begun,), attempt
+
     def responded(
-        self, request: RequestHead, response: ResponseHead | None
+        self, request: RequestHead, response: ResponseHead | None, attempt: Attempt | None
     ) -> tuple[Sequence[Fact], Connection | None]:
         """A response head arrived, or (None) the network gave none. The connection, if an event stream is open."""
         watch = self.watch
         with watch.lock:
             now = watch.clock()
-            if self.generation is not Generation.SSE:
-                self.generation = request.generation
-            attempt = self._attempt(request, response, now)
+            if self.transport.leaving:
+                attempt = None  # it left while the request was on its way
+            if attempt is not None:
+                self._met(attempt, request, response, now)
             verdict = judge_status(
                 response.status if response else None, event_stream=bool(response and response.event_stream)
             )
@@ -95,7 +110,7 @@ class ClientStream:
                 return facts, None
             return self._open(request, response, attempt, now)
 
-    def _attempt(self, request: RequestHead, response: ResponseHead | None, now: float) -> Attempt | None:
+    def _attempt(self, request: RequestHead) -> Attempt | None:
         first = not self.opened and not self.reopened
         shown_to_stateless = request.token is not None and self.generation is Generation.STATELESS
         resumes = request.method == "GET" and request.token is not None
@@ -105,16 +120,21 @@ class ClientStream:
             self._binding(request),
             stream=self.kind,
             generation=self.generation,
-            context=self.transport.context(self, request, response),
-            opened_at=now,
-            downtime=None if self.ended_at is None else max(0.0, now - self.ended_at),
+            context=self.transport.context(self, request, None),
+            opened_at=self.watch.clock(),
+            downtime=None,
             on_expiry=self.watch.expired,
         )
         attempt.ids_before = self.has_ids
         attempt.barren = self.barren
+        return attempt
+
+    def _met(self, attempt: Attempt, request: RequestHead, response: ResponseHead | None, now: float) -> None:
+        attempt.context = self.transport.context(self, request, response)
+        attempt.opened_at = now
+        attempt.downtime = None if self.ended_at is None else max(0.0, now - self.ended_at)
         if attempt.binding.generation is not self.generation:
             attempt.trusted = bool(response and response.session_id == attempt.binding.session_id)
-        return attempt
 
     def _binding(self, request: RequestHead) -> Binding:
         token = request.token
@@ -128,9 +148,7 @@ class ClientStream:
     def _open(
         self, request: RequestHead, response: ResponseHead, attempt: Attempt | None, now: float
     ) -> tuple[Sequence[Fact], Connection]:
-        facts: list[Fact] = [StreamOpened(Side.CLIENT, self.generation, self.kind)]
-        if self.ended_at is not None:
-            facts.append(StreamReopened(Side.CLIENT, self.generation, self.kind, max(0.0, now - self.ended_at)))
+        facts: list[Fact] = []
         named = response.session_id if response.session_id is not None else request.session_id
         connection = Connection(
             self,
@@ -139,6 +157,21 @@ class ClientStream:
             request_id=attempt.binding.request_id if attempt else self.request_id,
             attempt=attempt,
         )
+        facts.append(
+            StreamOpened(
+                Side.CLIENT,
+                self.generation,
+                self.kind,
+                connection.node,
+                self.cut,
+                self.transport.node,
+                attempt.node if attempt else None,
+                connection.context,
+            )
+        )
+        if self.ended_at is not None:
+            facts.append(StreamReopened(Side.CLIENT, self.generation, self.kind, max(0.0, now - self.ended_at)))
+        self.cut = connection.node
         if attempt is not None:
             verdict = self._verdict_of_head(attempt, response)
             if verdict is not None:

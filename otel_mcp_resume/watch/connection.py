@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Disconnect, DuplicateKind, Outcome, Side, ViolationRule
 from otel_mcp_resume.rules.verdict import EventEvidence, judge_event, judge_session, judge_silence, same_request
-from otel_mcp_resume.watch.facts import DuplicateEvent, Fact, StreamClosed, Violated
+from otel_mcp_resume.watch.facts import DuplicateEvent, EventInWindow, Fact, Node, StreamClosed, Violated
 from otel_mcp_resume.watch.jsonrpc import response_id
 from otel_mcp_resume.watch.sse import Block, SseScanner
 
@@ -34,7 +34,9 @@ class Connection:
         "attempt",
         "closed",
         "context",
+        "events",
         "first_id",
+        "node",
         "request_id",
         "stream",
     )
@@ -52,7 +54,9 @@ class Connection:
         self.context = context
         self.request_id = request_id
         self.attempt = attempt
+        self.node = Node()
         self.first_id: str | None = None
+        self.events = 0
         self.closed = False
         self._answers = stream.request_id is not None or request_id is not None
         self._count = count
@@ -80,6 +84,7 @@ class Connection:
         repeated = answered = None
         if data:
             self._count()
+            self.events += 1
             if self._answers and (answered := response_id(data)) is not None:
                 stream.responded_with(answered, data)
         if event_id:
@@ -117,6 +122,7 @@ class Connection:
                 attempt.events += bool(data)
                 attempt.messages = attempt.messages or bool(data)
                 if event_id:
+                    facts.append(EventInWindow(attempt.node, event_id[:SHOWN_ID]))
                     attempt.last_id = event_id[:SHOWN_ID]
                     attempt.first_id = attempt.first_id or attempt.last_id
                 evidence = EventEvidence(
@@ -136,7 +142,7 @@ class Connection:
             (foreign, ViolationRule.FOREIGN_RESPONSE),
         ):
             if breached and reason != rule.value:  # as the reason of the attempt it has been counted
-                facts.append(Violated(Side.CLIENT, stream.generation, rule, stream.kind, None, self.context))
+                facts.append(Violated(Side.CLIENT, stream.generation, rule, stream.kind, None, self.context, self.node))
 
     def session_named(self, session_id: str) -> Sequence[Fact]:
         """The session of a stream that names it in an event (`sse`) instead of the response head."""
@@ -180,6 +186,17 @@ class Connection:
                 facts += self.silent(self.attempt)
             if self.stream.answered and cause is not Disconnect.RESET:
                 cause = Disconnect.COMPLETED
-            facts.append(StreamClosed(Side.CLIENT, self.stream.generation, self.stream.kind, cause))
+            facts.append(
+                StreamClosed(
+                    Side.CLIENT,
+                    self.stream.generation,
+                    self.stream.kind,
+                    cause,
+                    self.node,
+                    self.events,
+                    self.first_id and self.first_id[:SHOWN_ID],
+                    self.stream.last_id,
+                )
+            )
             self.stream.connection_ended(self, cause)
             return facts

@@ -6,6 +6,7 @@ Durations are seconds on the monotonic clock.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Union
 
@@ -22,12 +23,15 @@ from otel_mcp_resume.rules.terms import (
 )
 
 __all__ = [
+    "AttemptBegun",
     "AttemptSettled",
     "Context",
     "DuplicateEvent",
+    "EventInWindow",
     "EventsUndelivered",
     "Fact",
     "LedgerEvicted",
+    "Node",
     "PendingRequests",
     "SessionClosed",
     "SessionOpened",
@@ -36,6 +40,20 @@ __all__ = [
     "StreamReopened",
     "Violated",
 ]
+
+
+class Node:
+    """A session, a connection or an attempt, as far as `report` is concerned.
+
+    `watch` hands nodes around and never looks inside: a span is kept here for as long as the thing it is of, so that
+    spans can be linked without a table that would have to be bounded.
+    """
+
+    __slots__ = ("made",)
+
+    def __init__(self) -> None:
+        self.made: object = None
+        """What `report` made of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +70,21 @@ class Context:
 
 
 NO_CONTEXT = Context()
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptBegun:
+    """A stream is being opened again: the request goes out, or came in. What is never settled was no attempt."""
+
+    side: Side
+    generation: Generation
+    stream: Stream
+    node: Node
+    cut: Node | None = None
+    """The stream's last connection, if it was seen."""
+    session: Node | None = None
+    carrier: Mapping[str, str] | None = None
+    """Server: the request's headers, in which the peer's trace context may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +111,7 @@ class AttemptSettled:
     missed_events: int | None = None
     """Server only: how many owed messages were not written."""
     context: Context = NO_CONTEXT
+    node: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +124,8 @@ class Violated:
     stream: Stream | None = None
     token: str | None = None
     context: Context = NO_CONTEXT
+    node: Node | None = None
+    """The connection that it was seen on, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +135,14 @@ class StreamOpened:
     side: Side
     generation: Generation
     stream: Stream
+    node: Node | None = None
+    cut: Node | None = None
+    """The connection that it replaces."""
+    session: Node | None = None
+    attempt: Node | None = None
+    """The attempt that it came of."""
+    context: Context = NO_CONTEXT
+    carrier: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +163,10 @@ class StreamClosed:
     generation: Generation
     stream: Stream
     cause: Disconnect
+    node: Node | None = None
+    events: int = 0
+    first_event_id: str | None = None
+    last_event_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +175,9 @@ class SessionOpened:
 
     side: Side
     generation: Generation
+    node: Node | None = None
+    context: Context = NO_CONTEXT
+    carrier: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +186,7 @@ class SessionClosed:
 
     side: Side
     generation: Generation
+    node: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +225,19 @@ class LedgerEvicted:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class EventInWindow:
+    """An event on a connection whose attempt is not settled yet, or settles with it. For spans only."""
+
+    attempt: Node
+    event_id: str
+
+
 Fact = Union[
+    AttemptBegun,
     AttemptSettled,
     DuplicateEvent,
+    EventInWindow,
     EventsUndelivered,
     LedgerEvicted,
     PendingRequests,

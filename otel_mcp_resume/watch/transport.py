@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 from otel_mcp_resume.rules.terms import Generation, Side, Stream, ViolationRule
 from otel_mcp_resume.watch.client_stream import ClientStream, context_of
 from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
-from otel_mcp_resume.watch.facts import Context, Fact, SessionClosed, SessionOpened, Violated
+from otel_mcp_resume.watch.facts import Context, Fact, Node, SessionClosed, SessionOpened, Violated
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.client import ClientWatch
@@ -38,6 +38,7 @@ class ClientTransport:
         "address",
         "generation",
         "leaving",
+        "node",
         "origin",
         "port",
         "session_id",
@@ -53,6 +54,7 @@ class ClientTransport:
         self.port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
         self.generation = Generation.STREAMABLE_HTTP
         self.session_id: str | None = None
+        self.node = Node()
         self.leaving = False
         """The application is on its way out; what is refused or cut from now on was not wanted."""
         self.standalone: ClientStream | None = None
@@ -78,6 +80,7 @@ class ClientTransport:
         if before is not None and before.lost:
             stream.reopened = True
             stream.ended_at = before.ended_at
+            stream.cut = before.cut
             stream.session_id = before.session_id
         if len(self._lost_listens) < 64:
             self._lost_listens[wanted] = stream
@@ -122,7 +125,9 @@ class ClientTransport:
     def _session_is(self, session_id: str) -> Sequence[Fact]:
         known = self.session_id is not None
         self.session_id = session_id
-        return () if known or self.leaving else (SessionOpened(Side.CLIENT, self.generation),)
+        if known or self.leaving:
+            return ()
+        return (SessionOpened(Side.CLIENT, self.generation, self.node, self.session_context(session_id)),)
 
     def endpoint_named(self, connection: Connection, endpoint: str, facts: list[Fact]) -> None:
         """An HTTP+SSE server told where to post, and with that which session this is."""
@@ -144,7 +149,7 @@ class ClientTransport:
         self.leaving = True
         with self.watch.lock:
             known, self.session_id = self.session_id, None
-        return (SessionClosed(Side.CLIENT, self.generation),) if known is not None else ()
+        return (SessionClosed(Side.CLIENT, self.generation, self.node),) if known is not None else ()
 
     # -- calls -----------------------------------------------------------------------------------
 
