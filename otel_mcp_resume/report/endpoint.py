@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from socketserver import TCPServer, ThreadingMixIn
 from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -47,19 +47,17 @@ class Endpoint:
         `RuntimeError` if there is no thread to be had. The port is free again then.
         """
         self.host = host
-        self._servers = _bind(_addresses(host), port)
-        self.port: int = self._servers[0].server_port
-        for server in self._servers:
-            server.set_app(application)
-        try:
-            self._wake, self._asleep = socket.socketpair()
-            self._selector = selectors.DefaultSelector()
-            self._thread = threading.Thread(target=self._run, name="otel-mcp-resume-exporter", daemon=True)
-            self._thread.start()
-        except Exception:
+        self._thread = threading.Thread(target=self._run, name="otel-mcp-resume-exporter", daemon=True)
+        with ExitStack() as opened:
+            self._servers = _bind(_addresses(host), port)
             for server in self._servers:
-                server.server_close()
-            raise
+                opened.callback(server.server_close)
+                server.set_app(application)
+            self.port: int = self._servers[0].server_port
+            self._selector = opened.enter_context(selectors.DefaultSelector())
+            self._wake, self._asleep = map(opened.enter_context, socket.socketpair())
+            self._thread.start()
+            self._opened = opened.pop_all()
 
     @property
     def url(self) -> str:
@@ -79,10 +77,8 @@ class Endpoint:
         self._release()
 
     def _release(self) -> None:
-        closes = [self._selector.close, self._wake.close, self._asleep.close]
-        for close in (*closes, *(server.server_close for server in self._servers)):
-            with suppress(OSError):
-                close()
+        with suppress(OSError):
+            self._opened.close()
 
     def _run(self) -> None:
         for server in self._servers:

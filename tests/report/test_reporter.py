@@ -8,7 +8,7 @@ from otel_mcp_resume.report.errors import Errors
 from otel_mcp_resume.report.metrics import Metrics
 from otel_mcp_resume.report.reporter import Reporter
 from otel_mcp_resume.rules.terms import Generation, Side
-from otel_mcp_resume.watch.facts import Fact, SessionClosed, SessionOpened
+from otel_mcp_resume.watch.facts import Fact, LedgerEvicted, SessionClosed, SessionOpened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,12 +69,13 @@ def test_a_failing_metric_loses_neither_the_others_nor_the_records(monkeypatch: 
     assert logged == [OPENED, CLOSED, OPENED]
 
 
-def test_something_that_is_no_fact_is_a_fault_of_ours_and_harms_nobody() -> None:
+def test_a_fact_that_makes_no_sense_is_a_fault_of_ours_and_harms_nobody() -> None:
     metrics = Metrics()
     logged: list[Fact] = []
-    Reporter(metrics, logged.append, Errors(metrics.internal_error))([object(), OPENED])  # type: ignore[list-item]
+    Reporter(metrics, logged.append, Errors(metrics.internal_error))([LedgerEvicted(Side.CLIENT, -1), OPENED])
     assert value(metrics, "mcp_resume_open_sessions") == 1
     assert value(metrics, "mcp_resume_internal_errors_total", hook="report.metrics") == 1
+    assert len(logged) == 2
 
 
 def test_cancellation_passes() -> None:
