@@ -29,7 +29,8 @@ LIMIT = 110
 
 def demo(*arguments: str, program: str = RUN) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program, "demo", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    wide = {**os.environ, "COLUMNS": "160"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, env=wide)
 
 
 def verdicts(output: str) -> dict[str, str]:

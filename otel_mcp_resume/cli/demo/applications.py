@@ -18,8 +18,8 @@ from otel_mcp_resume.cli.demo.sdk import client_session, result_text
 
 __all__ = ["APPLICATIONS"]
 
-ROWS, ITEMS = 10, 16
-PATIENCE = 4.5
+ROWS, ITEMS = 10, 20
+PATIENCE = 5
 """Seconds after which an application stops looking. Nothing tells it that there is nothing to wait for."""
 
 Application = Callable[[Sequence[str], Notes, asyncio.Event], Awaitable[None]]

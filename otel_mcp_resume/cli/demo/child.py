@@ -13,7 +13,7 @@ from typing import Any
 
 from otel_mcp_resume.cli.demo.orders import understood
 
-__all__ = ["Child", "ChildEndedError", "environment"]
+__all__ = ["Child", "ChildError", "environment"]
 
 PROOF_TIMEOUT = "1.5"
 """Seconds until an attempt without evidence is judged. Twenty by default, which is long to look at."""
@@ -22,8 +22,8 @@ GRACE = 5
 """Seconds that a process has to end by itself."""
 
 
-class ChildEndedError(Exception):
-    """A process ended that was needed. The text has the end of what it wrote to its standard error."""
+class ChildError(Exception):
+    """A process that is needed ended, or did not start. The text says which, and its last words if it has any."""
 
 
 def environment(name: str, metrics_port: int) -> dict[str, str]:
@@ -84,7 +84,7 @@ class Child:
         """Waits until the process has said so, since it was last told something. What it said.
 
         Raises:
-            ChildEndedError: It ended instead.
+            ChildError: It ended instead.
         """
         wanted = {"event": event, **details}
         async with self._changed:
@@ -93,7 +93,7 @@ class Child:
                     if wanted.items() <= message.items():
                         return message
                 if self._over:
-                    raise ChildEndedError("\n".join([f"{self.name} ended unexpectedly:", *self._last_words]))
+                    raise ChildError("\n".join([f"{self.name} ended unexpectedly:", *self._last_words]))
                 await self._changed.wait()
 
     def tell(self, line: str) -> None:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import cycle
+from itertools import cycle, islice
 from typing import TypeVar
 
-from otel_mcp_resume.cli.demo.child import ChildEndedError
+from otel_mcp_resume.cli.demo.child import ChildError
 from otel_mcp_resume.cli.demo.ports import metrics_ports
 from otel_mcp_resume.cli.demo.result import Result
 from otel_mcp_resume.cli.demo.scenes import Scene
@@ -47,9 +47,9 @@ class Plan:
 async def run(plan: Plan) -> int:
     """Plays everything. The exit status: 1 if a scene did not give the verdict that it must."""
     terminal = Terminal(verbose=plan.verbose)
-    processes = sum(1 + len(scene.servers) for scene in plan.scenes)
+    processes = sum(scene.processes for scene in plan.scenes)
     ports = iter(metrics_ports(processes, FIRST_PORT if plan.serve else None))
-    stages = [Stage(scene, ports, terminal.say, terminal.detail) for scene in plan.scenes]
+    stages = [Stage(scene, list(islice(ports, scene.processes)), terminal) for scene in plan.scenes]
     try:
         terminal.print(f"Starting {processes} processes on mcp {version('mcp')}, enabled by OTEL_MCP_RESUME=1 alone.")
         await _all(stage.open() for stage in stages)
@@ -58,7 +58,7 @@ async def run(plan: Plan) -> int:
         if plan.serve:
             await _serve(terminal, stages)
         terminal.print(GOING_ON)
-    except ChildEndedError as error:
+    except ChildError as error:
         terminal.print(str(error))
         return 1
     finally:

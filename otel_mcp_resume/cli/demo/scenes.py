@@ -50,6 +50,11 @@ class Scene:
     healthy: bool = False
     """Whether nothing but `wanted` may be reported."""
 
+    @property
+    def processes(self) -> int:
+        """How many there are: the client and the servers."""
+        return 1 + len(self.servers)
+
 
 async def cut_call(stage: Stage) -> None:
     await stage.client.until("arrived", text="row 3")

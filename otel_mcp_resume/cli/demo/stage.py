@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from otel_mcp_resume.cli.demo.child import Child, ChildEndedError
+from otel_mcp_resume.cli.demo.child import Child, ChildError
 from otel_mcp_resume.cli.demo.findings import Finding, NoMetricsError, read_findings
 from otel_mcp_resume.cli.demo.gate import Gate
 from otel_mcp_resume.cli.demo.result import Result
 from otel_mcp_resume.cli.demo.scenes import Scene
+from otel_mcp_resume.cli.demo.terminal import Terminal
 from otel_mcp_resume.cli.demo.wire import short
 
 __all__ = ["Stage"]
+
+START_LIMIT = 60
+"""Seconds that all processes together may take to start. Two are enough where nothing else runs."""
 
 PLAY_LIMIT = 20
 """Seconds that a play may take until its application has concluded."""
@@ -21,19 +26,15 @@ PLAY_LIMIT = 20
 VERDICT_LIMIT = 8
 """Seconds that verdicts may take after that: several proof timeouts of the processes."""
 
-Log = Callable[[str, str], None]
-"""Takes the name of a scene and a line."""
-
 
 class Stage:
     """The processes of a scene, and the network between them."""
 
-    def __init__(self, scene: Scene, ports: Iterator[int], say: Log, verbose: Log) -> None:
-        """`ports` yields a free port for each `/metrics`; `say` tells the story, `verbose` everything else."""
+    def __init__(self, scene: Scene, ports: Iterable[int], terminal: Terminal) -> None:
+        """`ports` has a free port for the `/metrics` of each process; `terminal` is told what happens."""
         self.scene = scene
-        self._ports = ports
-        self._say = say
-        self._verbose = verbose
+        self._ports = iter(ports)
+        self._terminal = terminal
         self._gates = [Gate(self._note) for _ in range(scene.gates)]
         self._children = dict[str, Child]()
         self._listening = dict[str, int]()
@@ -59,7 +60,7 @@ class Stage:
 
     def say(self, line: str) -> None:
         """Tells what happens."""
-        self._say(self.scene.name, line)
+        self._terminal.say(self.scene.name, line)
 
     async def tell_resumption(self) -> None:
         """Waits until the client comes back with a token, and tells how it was received."""
@@ -75,15 +76,23 @@ class Stage:
         """Starts the processes and waits until all are ready.
 
         Raises:
-            ChildEndedError: One is not going to be.
+            ChildError: One is not going to be.
         """
         urls = [f"http://127.0.0.1:{await gate.open()}/mcp" for gate in self._gates]
         await self._start("client", "client", self.scene.application, *urls)
         for name, options in self.scene.servers.items():
             await self._start(name, "server", *options)
-        ready = await asyncio.gather(*(child.until("ready") for child in self.children))
+        ready = await self._until_ready()
         for child, message in zip(self._children, ready, strict=True):
             self._listening[child] = message.get("port", 0)
+
+    async def _until_ready(self) -> list[Mapping[str, Any]]:
+        """What every process said when it was ready, in the order of `children`."""
+        waiting = asyncio.gather(*(child.until("ready") for child in self.children))
+        try:
+            return await asyncio.wait_for(waiting, START_LIMIT)
+        except asyncio.TimeoutError:
+            raise ChildError(f"{self.scene.name}: not every process was ready within {START_LIMIT} s") from None
 
     async def _start(self, name: str, module: str, *arguments: str) -> None:
         self._children[name] = await Child.start(
@@ -108,7 +117,7 @@ class Stage:
             await asyncio.wait_for(self.client.until("closed"), PLAY_LIMIT)
         except asyncio.TimeoutError:
             result.trouble = f"it did not come to its end within {PLAY_LIMIT} s"
-        except (ChildEndedError, NoMetricsError) as error:
+        except (ChildError, NoMetricsError) as error:
             result.trouble = str(error)
         return result
 
@@ -143,4 +152,4 @@ class Stage:
         await asyncio.gather(*(gate.close() for gate in self._gates))
 
     def _note(self, line: str) -> None:
-        self._verbose(self.scene.name, line)
+        self._terminal.detail(self.scene.name, line)

@@ -38,7 +38,7 @@ async def feed(ctx: Context, items: int, every: float, name: str) -> str:
 async def book(ctx: Context) -> str:
     """Asks the user something half-way, on the session's own stream, and waits for the answer."""
     await ctx.info("looking for a seat")
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(0.6)
     session: Any = ctx.session
     answer = await session.elicit("A seat at the window?", SEAT)
     return f"booked: {answer.action}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from otel_mcp_resume.cli.demo.child import Child, ChildEndedError, environment
+from otel_mcp_resume.cli.demo.child import Child, ChildError, environment
 
 SCRIPTS = {
     "polite": "import sys; from otel_mcp_resume.cli.demo.orders import say\n"
@@ -45,7 +45,7 @@ def test_it_says_hears_and_ends() -> None:
 def test_its_last_words_are_told_when_it_ends_too_early() -> None:
     async def run() -> None:
         child = await start("broken", [])
-        with pytest.raises(ChildEndedError, match="broken ended unexpectedly:\nno such thing"):
+        with pytest.raises(ChildError, match="broken ended unexpectedly:\nno such thing"):
             await child.until("ready")
         await child.end()
 
@@ -56,7 +56,7 @@ def test_one_that_does_not_listen_is_ended_by_force() -> None:
     async def run() -> None:
         child = await start("stubborn", [])
         await child.end()
-        with pytest.raises(ChildEndedError):
+        with pytest.raises(ChildError):
             await child.until("ready")
 
     asyncio.run(asyncio.wait_for(run(), 30))
