@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeVar, Union
 
 from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Stream
@@ -74,12 +75,7 @@ def verify_resumption(
     """
     token = _as_text(cursor.last_event_id)
     first = None if first_replayed_event_id is None else _as_text(first_replayed_event_id)
-    if changed := judge_session(cursor.session_id, response_session_id):
-        raise ResumptionGapError(
-            f"session changed: the cursor is of session {cursor.session_id!r}, "
-            f"the response is of session {response_session_id!r}",
-            changed.reason,
-        )
+    _check_session(cursor, response_session_id)
     if not first:
         raise ResumptionGapError(
             f"no event was replayed after {token!r}, so nothing proves the resumption", Reason.NO_REPLAY
@@ -94,6 +90,15 @@ def verify_resumption(
     return verdict
 
 
+def _check_session(cursor: StreamCursor, response_session_id: str | None) -> None:
+    if changed := judge_session(cursor.session_id, response_session_id):
+        raise ResumptionGapError(
+            f"session changed: the cursor is of session {cursor.session_id!r}, "
+            f"the response is of session {response_session_id!r}",
+            changed.reason,
+        )
+
+
 async def resume_stream(cursor: StreamCursor, open_stream: OpenStream[T]) -> AsyncIterator[tuple[EventId | None, T]]:
     """Resumes a stream and hands out its events, none before the resumption is verified.
 
@@ -105,6 +110,7 @@ async def resume_stream(cursor: StreamCursor, open_stream: OpenStream[T]) -> Asy
     if cursor.session_id is not None:
         headers["Mcp-Session-Id"] = cursor.session_id
     response_session_id, events = await open_stream(headers)
+    _check_session(cursor, response_session_id)  # at once, for a stream of another session may stay silent
     verified = False
     async for event_id, event in events:
         if not verified:
@@ -115,7 +121,7 @@ async def resume_stream(cursor: StreamCursor, open_stream: OpenStream[T]) -> Asy
         verify_resumption(cursor, response_session_id, None)
 
 
-def _as_text(event_id: EventId) -> str:
+def _as_text(event_id: object) -> str:
     if isinstance(event_id, bool) or not isinstance(event_id, (int, str)):
         raise TypeError(f"an event id is an int or a str, not {type(event_id).__name__}")
-    return str(event_id)
+    return event_id if isinstance(event_id, str) else format(Decimal(event_id), "f")  # `str` refuses long integers
