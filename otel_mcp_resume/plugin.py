@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 from otel_mcp_resume.exporter import Exporter
 from otel_mcp_resume.report.errors import Errors
 from otel_mcp_resume.report.fields import PLUGIN_LOGGER
+from otel_mcp_resume.report.ids import Ids
 from otel_mcp_resume.report.log import Log
 from otel_mcp_resume.report.metrics import Metrics
 from otel_mcp_resume.report.reporter import Reporter
+from otel_mcp_resume.report.spans import Spans
+from otel_mcp_resume.report.tracing import Tracing
 from otel_mcp_resume.rules.terms import Side
 from otel_mcp_resume.sdk.guard import Guard
 from otel_mcp_resume.sdk.patches import Patches
@@ -61,11 +64,15 @@ class Plugin:
         self.exporter = Exporter(self.metrics, settings, self.errors)
         self.hooks: dict[str, bool] = {}
         """Every hook that was tried, and whether it is in place."""
-        reporter = Reporter(self.metrics, Log(settings), self.errors)
+        self.tracing = Tracing(lambda: self.providers.tracer_provider, self.errors)
+        spans = Spans(self.tracing, Ids(settings))
+        reporter = Reporter(self.metrics, Log(settings), self.errors, spans)
         self.runtime = Runtime(
             patches=Patches(self._on_change),
             guard=Guard(self.errors),
             report=reporter,
+            carry=spans.carry,
+            drop=spans.drop,
             client=ClientWatch(
                 emit=reporter,
                 events=partial(self.metrics.event_counter, Side.CLIENT),
@@ -96,8 +103,8 @@ class Plugin:
 
     def after_fork(self) -> None:
         """In a forked child: makes every lock and thread anew. Never raises."""
-        parts = (self.metrics, self.errors, self.deadlines, self.exporter, self.runtime.client, self.runtime.server)
-        for part in (*parts, self._turns):
+        parts = (self.metrics, self.errors, self.tracing, self.deadlines, self.exporter)
+        for part in (*parts, self.runtime.client, self.runtime.server, self._turns):
             try:
                 part.after_fork()
             except Exception as error:  # noqa: BLE001 - the other parts count all the more

@@ -11,7 +11,7 @@ from otel_mcp_resume.rules.terms import Generation
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.facts import AttemptSettled, Context, Violated
 
-__all__ = ["Attributes", "Value", "of_attempt", "of_violation"]
+__all__ = ["Attributes", "Value", "of_attempt", "of_context", "of_violation"]
 
 Value = Union[str, int, float]
 Attributes = dict[str, Value]
@@ -30,7 +30,7 @@ def of_attempt(fact: AttemptSettled, ids: Ids) -> Attributes:
             fields.GENERATION: str(fact.generation),
             fields.PREVIOUS_GENERATION: str(fact.previous_generation),
             fields.STREAM: str(fact.stream),
-            **_context(fact.context, fact.generation, ids),
+            **of_context(fact.context, fact.generation, ids),
             fields.PREVIOUS_SESSION_ID: ids(fact.previous_session_id),
             fields.TOKEN: ids(fact.token),
             fields.FIRST_EVENT_ID: ids(fact.first_event_id),
@@ -50,24 +50,27 @@ def of_violation(fact: Violated, ids: Ids) -> Attributes:
             fields.SIDE: str(fact.side),
             fields.GENERATION: str(fact.generation),
             fields.STREAM: None if fact.stream is None else str(fact.stream),
-            **_context(fact.context, fact.generation, ids),
+            **of_context(fact.context, fact.generation, ids),
             fields.TOKEN: ids(fact.token),
         }
     )
 
 
-def _context(context: Context, generation: Generation, ids: Ids) -> dict[str, Value | None]:
+def of_context(context: Context, generation: Generation, ids: Ids) -> Attributes:
+    """The attributes of an exchange. A `stateless` one has no session, whatever was sent along."""
     session = None if generation is Generation.STATELESS else context.session_id
-    return {
-        fields.MCP_SESSION_ID: ids(session),
-        fields.MCP_PROTOCOL_VERSION: _text(context.protocol_version),
-        fields.MCP_METHOD_NAME: _text(context.method),
-        fields.JSONRPC_REQUEST_ID: _text(context.request_id),
-        fields.HTTP_RESPONSE_STATUS_CODE: context.status_code,
-        fields.SERVER_ADDRESS: _text(context.server_address),
-        fields.SERVER_PORT: context.server_port,
-        fields.NETWORK_TRANSPORT: _TRANSPORT,
-    }
+    return _known(
+        {
+            fields.MCP_SESSION_ID: ids(session),
+            fields.MCP_PROTOCOL_VERSION: _text(context.protocol_version),
+            fields.MCP_METHOD_NAME: _text(context.method),
+            fields.JSONRPC_REQUEST_ID: _text(context.request_id),
+            fields.HTTP_RESPONSE_STATUS_CODE: context.status_code,
+            fields.SERVER_ADDRESS: _text(context.server_address),
+            fields.SERVER_PORT: context.server_port,
+            fields.NETWORK_TRANSPORT: _TRANSPORT,
+        }
+    )
 
 
 def _text(text: str | None) -> str | None:

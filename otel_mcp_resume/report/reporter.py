@@ -1,14 +1,22 @@
-"""The way of facts out of the process: first the numbers, then the records."""
+"""The way of facts out of the process: spans, so that the rest can name them, then numbers, then records."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opentelemetry.trace import format_span_id, format_trace_id
+
+from otel_mcp_resume.report import fields
+from otel_mcp_resume.report.spans import context_of
+from otel_mcp_resume.watch.facts import AttemptSettled, StreamReopened, Violated
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from otel_mcp_resume.report.metrics import Metrics
     from otel_mcp_resume.watch.facts import Fact
+
+    Trace = Mapping[str, str]
 
 __all__ = ["Reporter"]
 
@@ -19,24 +27,50 @@ class Reporter:
     def __init__(
         self,
         metrics: Metrics,
-        log: Callable[[Fact], None],
+        log: Callable[[Fact, Trace | None], None],
         on_error: Callable[[str, Exception], None],
+        spans: Callable[[Fact], None] | None = None,
     ) -> None:
         """`log` writes a record for the facts that have one. `on_error(hook, error)` must not raise."""
         self._metrics = metrics
         self._log = log
         self._on_error = on_error
+        self._spans = spans
 
     def __call__(self, facts: Iterable[Fact]) -> None:
         """All numbers move before the first record is written, so that a log that fails or is slow costs none."""
         facts = tuple(facts)
+        if self._spans is not None:
+            for fact in facts:
+                self._try("report.spans", self._spans, fact)
         for fact in facts:
-            self._try("report.metrics", self._metrics.record, fact)
+            self._try("report.metrics", self._metrics.record, fact, _exemplar(fact))
         for fact in facts:
-            self._try("report.log", self._log, fact)
+            self._try("report.log", self._log, fact, _trace(fact))
 
-    def _try(self, hook: str, report: Callable[[Fact], None], fact: Fact) -> None:
+    def _try(self, hook: str, report: Callable[..., None], *arguments: object) -> None:
         try:
-            report(fact)
+            report(*arguments)
         except Exception as error:  # noqa: BLE001 - one number must not cost the others, and the log is the application's
             self._on_error(hook, error)
+
+
+def _trace(fact: Fact) -> Trace | None:
+    """Where the story of a verdict or a breach is told, if a span tells it."""
+    if not isinstance(fact, (AttemptSettled, Violated)):
+        return None
+    context = context_of(fact.node)
+    if context is None or not context.is_valid:
+        return None
+    return {fields.TRACE_ID: format_trace_id(context.trace_id), fields.SPAN_ID: format_span_id(context.span_id)}
+
+
+def _exemplar(fact: Fact) -> Trace | None:
+    """The trace of the attempt, for those who look at the number; one that was not sampled would lead nowhere."""
+    if not isinstance(fact, (AttemptSettled, StreamReopened)):
+        return None
+    node = fact.node if isinstance(fact, AttemptSettled) else fact.attempt
+    context = context_of(node)
+    if context is None or not context.trace_flags.sampled:
+        return None
+    return {fields.TRACE_ID: format_trace_id(context.trace_id)}

@@ -111,7 +111,7 @@ RULES: Final[dict[Side, tuple[ViolationRule, ...]]] = {
 }
 """The breaches that each side can see."""
 
-INTERNAL_HOOKS: Final = ("activate", "deadlines", "exporter", "report.log", "report.metrics")
+INTERNAL_HOOKS: Final = ("activate", "deadlines", "exporter", "report.log", "report.metrics", "report.spans")
 """The places outside the patches where a fault of ours is counted."""
 
 _ONLY_ON: Final[dict[Reason, Stream]] = {

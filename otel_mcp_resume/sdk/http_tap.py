@@ -35,6 +35,9 @@ class HttpTap:
         self._report = runtime.report
         self._client = runtime.client
         guard = runtime.guard
+        self._carries = guard(hook, self._carry)
+        self._drop = guard(hook, runtime.drop)
+        self._carry_span = runtime.carry
         self._begins = guard(hook, self._begin)
         self._failed = guard(hook, self._failure)
         self._answered = guard(hook, self._answer)
@@ -55,6 +58,7 @@ class HttpTap:
             if head is None:
                 return await wrapped(*args, **kwargs)
             exchange.sending = True
+            carried = self._carries(exchange, request)
             try:
                 response = await wrapped(*args, **kwargs)
             except Exception as error:
@@ -62,6 +66,8 @@ class HttpTap:
                 raise
             finally:
                 exchange.sending = False
+                if carried is not None:
+                    self._drop(carried)
             self._answered(exchange, head, response)
             return response
 
@@ -88,6 +94,9 @@ class HttpTap:
             if exchange.call is not None:
                 self._report(exchange.transport.calling(*exchange.call))
         return head
+
+    def _carry(self, exchange: Exchange, request: Any) -> object:
+        return None if exchange.attempt is None else self._carry_span(exchange.attempt.node, request.headers)
 
     def _failure(self, exchange: Exchange, head: RequestHead, error: Exception) -> None:
         response = getattr(error, "response", None)

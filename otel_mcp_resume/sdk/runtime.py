@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from otel_mcp_resume.sdk.guard import Guard
     from otel_mcp_resume.sdk.patches import Patches
     from otel_mcp_resume.watch.client import ClientWatch
-    from otel_mcp_resume.watch.facts import Fact
+    from otel_mcp_resume.watch.facts import Fact, Node
     from otel_mcp_resume.watch.server import ServerWatch
 
 __all__ = ["Runtime"]
@@ -24,5 +24,9 @@ class Runtime:
     guard: Guard
     report: Callable[[Iterable[Fact]], None]
     """Takes facts, in order. Cheap, thread-safe; what breaks inside it is counted, never raised."""
+    carry: Callable[[Node, MutableMapping[str, str]], object]
+    """Makes the span of an attempt current, and puts its context into the headers. What to give to `drop`, or None."""
+    drop: Callable[[object], None]
+    """Ends what `carry` began. To be called by the same coroutine."""
     client: ClientWatch
     server: ServerWatch

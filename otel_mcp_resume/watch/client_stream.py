@@ -85,8 +85,10 @@ class ClientStream:
             attempt = self._attempt(request)
             if attempt is None:
                 return (), None
-            begun = AttemptBegun(Side.CLIENT, self.generation, self.kind, attempt.node, self.cut, self.transport.node)
-            return (begun,), attempt
+            return (self._begun(attempt),), attempt
+
+    def _begun(self, attempt: Attempt) -> AttemptBegun:
+        return AttemptBegun(Side.CLIENT, self.generation, self.kind, attempt.node, self.cut, self.transport.node)
 
     def responded(
         self, request: RequestHead, response: ResponseHead | None, attempt: Attempt | None
@@ -170,7 +172,10 @@ class ClientStream:
             )
         )
         if self.ended_at is not None:
-            facts.append(StreamReopened(Side.CLIENT, self.generation, self.kind, max(0.0, now - self.ended_at)))
+            downtime = max(0.0, now - self.ended_at)
+            facts.append(
+                StreamReopened(Side.CLIENT, self.generation, self.kind, downtime, attempt.node if attempt else None)
+            )
         self.cut = connection.node
         if attempt is not None:
             verdict = self._verdict_of_head(attempt, response)
@@ -248,7 +253,7 @@ class ClientStream:
                 downtime=None if self.ended_at is None else max(0.0, now - self.ended_at),
                 on_expiry=self.watch.expired,
             )
-            return attempt.settle(Verdict(Outcome.ABANDONED, reason), now)
+            return (self._begun(attempt), *attempt.settle(Verdict(Outcome.ABANDONED, reason), now))
 
     def _why_abandoned(self) -> Reason | None:
         if self.opened:

@@ -153,6 +153,7 @@ class StreamReopened:
     generation: Generation
     stream: Stream
     downtime: float
+    attempt: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)

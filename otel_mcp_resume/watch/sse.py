@@ -30,31 +30,30 @@ _HEARTBEAT = Block(None, None, None)
 class SseScanner:
     """Takes decoded text as it arrives, in any pieces, and gives the blocks that became complete."""
 
-    __slots__ = ("_ends_line", "_parts", "_pending", "_skip_lf")
+    __slots__ = ("_ends_line", "_parts", "_pending", "_skipped", "_swallow")
 
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._pending = 0
         self._ends_line = False
-        self._skip_lf = False
+        self._skipped = False
+        self._swallow = "\ufeff"
+        """What is no part of the text if it comes next: a byte order mark at first, the second half of a CR LF later."""
 
     def feed(self, text: str) -> Sequence[Block]:
         """The blocks that `text` completes, in order."""
-        if self._skip_lf and text:
-            self._skip_lf = False
-            if text[0] == "\n":
-                text = text[1:]
+        if self._swallow and text:
+            text = text.removeprefix(self._swallow)
+            self._swallow = ""
         if "\r" in text:
-            self._skip_lf = text[-1] == "\r"  # the other half of a CR LF may come with the next piece
+            self._swallow = "\n" if text[-1] == "\r" else ""
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         if self._parts:
             if "\n\n" not in text and not (self._ends_line and text[:1] == "\n"):
                 self._keep(text)
                 return ()
-            text = "".join((*self._parts, text))
-            self._parts.clear()
-            self._pending = 0
-        elif text[-2:] == "\n\n" and text.find("\n\n") == len(text) - 2:
+            text = self._taken() + text
+        elif 0 < text.find("\n\n") == len(text) - 2:
             return (_block(text),)  # the common case: one piece is one event
         *whole, rest = text.split("\n\n")
         if rest:
@@ -68,18 +67,31 @@ class SseScanner:
         if self._pending < MAX_PENDING:
             self._parts.append(text)
             self._pending += len(text)
-        elif self._ends_line:
-            self._parts[-1] += "\n"  # only so that a blank line after the skipped text is recognised
-            self._pending += 1
+        else:
+            self._skipped = True
+
+    def _taken(self) -> str:
+        if self._skipped:  # what comes next goes on a line whose beginning is missing, or begins a new one
+            self._parts.append("" if self._parts[-1][-1] == "\n" else "\n")
+            self._parts.append("" if self._ends_line else ":")
+        kept = "".join(self._parts)
+        self._parts.clear()
+        self._pending = 0
+        self._skipped = False
+        return kept
 
 
 def _block(block: str) -> Block:
     event_id = data = event = None
+    more: list[str] = []  # joined once: a peer may send an event of half a million lines
     for line in block.split("\n"):
         name, _, value = line.partition(":")
         if name == "data":
             value = value[1:] if value[:1] == " " else value
-            data = value if data is None else f"{data}\n{value}"
+            if data is None:
+                data = value
+            else:
+                more.append(value)
         elif name == "id":
             if "\0" not in value:
                 event_id = value[1:] if value[:1] == " " else value
@@ -87,4 +99,6 @@ def _block(block: str) -> Block:
             event = value[1:] if value[:1] == " " else value
     if event_id is None and data is None:
         return _HEARTBEAT
+    if more and data is not None:
+        data = "\n".join((data, *more))
     return Block(event_id, data, event)
