@@ -15,6 +15,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,34 +132,43 @@ def _scaled(duration: str, factor: float) -> str:
     return f"{seconds:.0f}s"
 
 
-def tests_of(name: str) -> list[Path]:
-    """The files with the tests of an alert; for a recording rule its values first, then the alerts that use it."""
-    tests = ALERTS / "tests"
-    if ":" not in name:
-        return sorted(tests.glob(f"{name}.yml")) + sorted(tests.glob(f"{name}.*.yml"))
-    return [tests / "recording.yml"]
+@dataclass(frozen=True)
+class Job:
+    """One change of one rule, and the whole file after it."""
+
+    source: str
+    name: str
+    what: str
+    content: dict[str, Any]
 
 
-def unnoticed(source: str, name: str, what: str, changed: dict[str, Any]) -> str | None:
-    """Runs the tests of `name` against a changed file; a line for the report if none of them fails."""
+def tests_of(alerts: Path, name: str) -> list[Path]:
+    """The files with the tests of an alert; for a recording rule, the one with the values that it records."""
+    if ":" in name:
+        return [alerts / "tests" / "recording.yml"]
+    return [*sorted(alerts.glob(f"tests/{name}.yml")), *sorted(alerts.glob(f"tests/{name}.*.yml"))]
+
+
+def unnoticed(alerts: Path, job: Job) -> str | None:
+    """Runs the tests of the rule against the changed file; a line for the report if none of them fails."""
     with tempfile.TemporaryDirectory() as directory:
         room = Path(directory)
         for other in SOURCES:
-            shutil.copy(ALERTS / other, room)
-        (room / source).write_text(yaml.safe_dump(changed, sort_keys=False))
+            content = job.content if other == job.source else _only(_load(alerts / other), job.name)
+            (room / other).write_text(yaml.safe_dump(content, sort_keys=False))
         (room / "tests").mkdir()
-        for test in tests_of(name):
+        for test in tests_of(alerts, job.name):
             shutil.copy(test, room / "tests")
             run = subprocess.run(["promtool", "test", "rules", f"tests/{test.name}"], cwd=room, capture_output=True)
             if run.returncode != 0:
                 return None
-    return f"{source}: {name}: {what}: no test fails"
+    return f"{job.source}: {job.name}: {job.what}"
 
 
-def jobs(names: list[str]) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Every change of every rule called for: the file, the rule's name, what was changed, the whole file after it."""
+def jobs(alerts: Path, names: list[str]) -> Iterator[Job]:
+    """Every change of every rule called for, or of all rules."""
     for source in SOURCES:
-        content = yaml.safe_load((ALERTS / source).read_text())
+        content = _load(alerts / source)
         for group, rules in enumerate(content["groups"]):
             for index, rule in enumerate(rules["rules"]):
                 name = rule.get("alert") or rule["record"]
@@ -171,7 +182,12 @@ def jobs(names: list[str]) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
                         if other is rule or _belongs(other, name)
                     ]
                     severity = rule.get("labels", {}).get("severity", "recorded")
-                    yield source, name, f"{severity} {index}: {what}", file
+                    yield Job(source, name, f"{severity} {index}: {what}", file)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(path.read_text())
+    return content
 
 
 def _belongs(rule: Rule, name: str) -> bool:
@@ -188,17 +204,18 @@ def _only(content: dict[str, Any], name: str) -> dict[str, Any]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="alerts or recording rules; all of them if none is named")
+    parser.add_argument("--alerts", type=Path, default=ALERTS, help="the directory with the rules and their tests")
     parser.add_argument("--workers", type=int, default=2, help="how many promtool processes run at a time")
     given = parser.parse_args(arguments)
     if shutil.which("promtool") is None:
         print("promtool is missing: apt-get install prometheus", file=sys.stderr)
         return 2
-    work = list(jobs(given.names))
+    work = list(jobs(given.alerts, given.names))
     if not work:
         print("no rule of that name", file=sys.stderr)
         return 2
     with ThreadPoolExecutor(given.workers) as pool:
-        survivors = [line for line in pool.map(lambda job: unnoticed(*job), work) if line is not None]
+        survivors = [line for line in pool.map(partial(unnoticed, given.alerts), work) if line is not None]
     for line in survivors:
         print(line)
     print(f"{len(work)} changes, {len(work) - len(survivors)} noticed, {len(survivors)} not")
