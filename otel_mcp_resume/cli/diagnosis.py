@@ -136,19 +136,16 @@ def _problems(found: Findings, *, starts: bool) -> list[str]:
 
 def _switch(settings: Settings, *, starts: bool) -> str:
     if settings.enabled is False:
-        return f"{VARIABLE} keeps the plugin off, however else it would be enabled"
+        return f"{VARIABLE} keeps the plugin off"
     if settings.enabled is None:
-        return f"{VARIABLE} is not set; with {VARIABLE}=1 the hooks below would be in place"
+        return f"{VARIABLE} is not set"
     return f"{VARIABLE} is set" if starts else f"{VARIABLE} is set, but the startup file does not work"
 
 
 def _entry_point(*, by_entry_point: bool) -> str:
-    if by_entry_point:
-        return "this command runs under it"
     registered = entry_points(group="opentelemetry_instrumentor", name=ENTRY_POINT)
-    return (
-        f"entry point {ENTRY_POINT} is {'registered' if registered else 'missing'}; this command does not run under it"
-    )
+    state = "registered" if registered else "missing"
+    return f"{'in' if by_entry_point else 'not in'} this process; entry point {ENTRY_POINT} is {state}"
 
 
 def _settings(settings: Settings) -> tuple[Setting, ...]:
