@@ -7,6 +7,7 @@ events"): `str.splitlines` would also split at U+2028 inside a message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -26,6 +27,11 @@ class Block(NamedTuple):
 
 _HEARTBEAT = Block(None, None, None)
 
+_WHOLE = re.compile(
+    r"(?:id: ?([^\r\n\0]*)\r?\n)?(?:event: ?([^\r\n]*)\r?\n)?(?:id: ?([^\r\n\0]*)\r?\n)?data: ?([^\r\n]*)\r?\n\r?\n"
+).fullmatch
+"""One event as the Python and TypeScript SDKs write it. Whatever else there is goes the longer way."""
+
 
 class SseScanner:
     """Takes decoded text as it arrives, in any pieces, and gives the blocks that became complete."""
@@ -38,7 +44,7 @@ class SseScanner:
         self._ends_line = False
         self._skipped = False
         self._swallow = "\ufeff"
-        """What is no part of the text if it comes next: a byte order mark at first, the second half of a CR LF later."""
+        """No part of the text if it comes next: a byte order mark at first, the second half of a CR LF later."""
 
     def feed(self, text: str) -> Sequence[Block]:
         """The blocks that `text` completes, in order."""
