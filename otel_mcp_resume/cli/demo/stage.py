@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from otel_mcp_resume.cli.demo.child import Child, ChildError
@@ -19,6 +20,9 @@ __all__ = ["Stage"]
 
 START_LIMIT = 60
 """Seconds that all processes together may take to start. Two are enough where nothing else runs."""
+
+EVENT_LIMIT = 1.5
+"""Seconds after which a resumed stream is said to bring nothing."""
 
 PLAY_LIMIT = 20
 """Seconds that a play may take until its application has concluded."""
@@ -65,7 +69,8 @@ class Stage:
     async def tell_resumption(self) -> None:
         """Waits until the client comes back with a token, and tells how it was received."""
         exchange = await self.gate.next_resumption()
-        await asyncio.sleep(0.2)  # for the first event, if there is one
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(exchange.brought_event.wait(), EVENT_LIMIT)
         first = f"first id {exchange.ids[0]}" if exchange.ids else "no event"
         self.say(
             f"it comes back with {exchange.token} of session {short(exchange.session)}:"

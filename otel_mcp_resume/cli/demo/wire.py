@@ -5,6 +5,7 @@ For the demo's own account and for `--verbose`. The verdicts come from the plugi
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class Exchange:
     status: int = 0
     answered_session: str = ""
     ids: list[str] = field(default_factory=list[str])
+    brought_event: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __str__(self) -> str:
         asked = f"{self.method} {self.about}".strip()
@@ -73,6 +75,7 @@ class Wire:
             self._answered(self.exchange)
         for event_id in _EVENT_ID.findall(data):
             self.exchange.ids.append(event_id.decode("utf-8", "replace"))
+            self.exchange.brought_event.set()
             self._log(f"    {self.exchange.method}, session {short(self.exchange.session)}: id {self.exchange.ids[-1]}")
 
     def ended(self) -> None:
