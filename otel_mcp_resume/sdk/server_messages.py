@@ -11,15 +11,18 @@ if TYPE_CHECKING:
     from otel_mcp_resume.watch.facts import Fact
     from otel_mcp_resume.watch.server_exchange import Exchange
 
-__all__ = ["inner", "note_received", "told_apart", "unwrapped"]
+__all__ = ["WRAPPED", "inner", "kind_of", "note_received", "told_apart", "unwrapped"]
 
-_WRAPPED = -1
+WRAPPED = -1
+PRIMING = 3
+"""An SDK stores this in place of a message, for the id alone."""
 _KINDS = {
     "JSONRPCRequest": REQUEST,
     "JSONRPCNotification": NOTIFICATION,
     "JSONRPCResponse": RESPONSE,
     "JSONRPCError": RESPONSE,
-    "JSONRPCMessage": _WRAPPED,
+    "JSONRPCMessage": WRAPPED,
+    "NoneType": PRIMING,
 }
 
 
@@ -32,16 +35,17 @@ class _KindOf(dict[type, int]):
         return kind
 
 
-_kind_of = _KindOf()
+kind_of = _KindOf()
+"""What a message of a class is. Read it in place of `unwrapped` where every message passes."""
 
 
 def unwrapped(message: Any) -> tuple[int, Any]:
     """What kind of message it is, and the message itself."""
-    kind = _kind_of[type(message)]
-    if kind != _WRAPPED:
+    kind = kind_of[type(message)]
+    if kind != WRAPPED:
         return kind, message
     message = message.root
-    return _kind_of[type(message)], message
+    return kind_of[type(message)], message
 
 
 def told_apart(session: Session, message: Any) -> tuple[int, str, Sequence[Fact]]:

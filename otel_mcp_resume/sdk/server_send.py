@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.watch.server_request import End
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _DATA = b"\ndata: "
-_EMPTY = (b"", b"\r", b"\n")
+_BLANK = b" "
+"""Above the ends of a line, and the end of the body: what begins with it is empty."""
 _ENDPOINT = b"event: endpoint"
 """The first event of an HTTP+SSE session: an address, not a message."""
 
@@ -59,6 +61,7 @@ class Channels:
 
     def _observed_send(self, send: Send) -> Send:
         wrote, report, is_stream = self.exchange.wrote, self._report, False
+        is_legacy = self.exchange.generation is Generation.SSE
 
         async def observed_send(message: Message) -> None:
             nonlocal is_stream
@@ -67,7 +70,7 @@ class Channels:
                 if is_stream:
                     body = message["body"]
                     at = body.find(_DATA)
-                    if at >= 0 and body[at + 7 : at + 8] not in _EMPTY and body[:15] != _ENDPOINT:
+                    if at >= 0 and body[at + 7 : at + 8] > _BLANK and (not is_legacy or body[:15] != _ENDPOINT):
                         facts = wrote()
                         if facts:
                             report(facts)

@@ -68,9 +68,11 @@ class SseHooks:
     def _entered(self, session: Session, channels: Channels, streams: Any) -> None:
         reader, writer = streams
         guard, exchange = self._runtime.guard, channels.exchange
-        observe_receive(
-            reader, guard(CONNECT, lambda item: self._runtime.report(note_received(session, exchange, item)))
-        )
+
+        def received(item: Any) -> None:
+            self._runtime.report(note_received(session, exchange, item))
+
+        observe_receive(reader, guard(CONNECT, received), _ignore)
         self._observe_sending(session, writer)
 
     def _observe_sending(self, session: Session, stream: Any) -> None:
@@ -104,3 +106,7 @@ class SseHooks:
     def _left(self, session: Session, channels: Channels) -> None:
         self._runtime.report(session.end())
         channels.end(cancelled=False)
+
+
+def _ignore(_: Exception) -> None:
+    """What is guarded already raises nothing."""

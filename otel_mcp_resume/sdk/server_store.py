@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.sdk.server_http import current_exchange
-from otel_mcp_resume.sdk.server_messages import told_apart
+from otel_mcp_resume.sdk.server_messages import WRAPPED, kind_of, told_apart
+from otel_mcp_resume.watch.server_session import NOTIFICATION
 
 if TYPE_CHECKING:
     import wrapt
@@ -24,78 +25,87 @@ else:
 
 __all__ = ["ObservedStore"]
 
+Report = Callable[[Any], None]
+Method = Callable[..., Awaitable[Any]]
+
 
 class ObservedStore(Proxy):
     """One store as one session sees it."""
 
+    __slots__ = ("replay_events_after", "store_event")
+
     def __init__(self, store: Any, session: Session, runtime: Runtime, hook: str) -> None:
         super().__init__(store)
-        self._self_session = session
-        self._self_report = runtime.report
-        self._self_fail = runtime.guard(hook, _raise)
+        fail = runtime.guard(hook, _raise)
+        self.store_event: Method = _observed_storing(store, session, runtime.report, fail)
+        self.replay_events_after: Method = _observed_replaying(store, session, runtime.report, fail)
 
-    async def store_event(self, stream_id: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
-        """The router, or the beginning of a stream, stores."""
-        session: Session = self._self_session
+
+def _observed_storing(store: Any, session: Session, report: Report, fail: Callable[[Exception], None]) -> Method:
+    """The path of every message that is kept: what it needs is bound once."""
+
+    async def observed_store_event(stream_id: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
         session.storing += 1
         try:
-            event_id = await self.__wrapped__.store_event(stream_id, message, *args, **kwargs)
+            event_id = await store.store_event(stream_id, message, *args, **kwargs)
         except BaseException:
-            self._self_note(_failed, stream_id, message)
+            _noted(fail, _failed, session, report, stream_id, message)
             raise
         try:
-            if message is None:
+            kind = kind_of[type(message)]
+            if kind == WRAPPED:
+                kind = kind_of[type(message.root)]
+            if kind == NOTIFICATION and not session.pending:
+                facts = session.stored(stream_id, event_id)
+            elif message is None:
                 facts = session.primed(stream_id, event_id)
             else:
-                kind, request_id, facts = told_apart(session, message)
-                if facts:
-                    self._self_report(facts)
-                facts = session.stored(stream_id, event_id, kind, request_id)
+                kind, request_id, learned = told_apart(session, message)
+                facts = [*learned, *session.stored(stream_id, event_id, kind, request_id)]
             if facts:
-                self._self_report(facts)
+                report(facts)
         except Exception as error:  # noqa: BLE001 - ours alone: the application's store is outside
-            self._self_fail(error)
+            fail(error)
         return event_id
 
-    async def replay_events_after(self, last_event_id: Any, send_callback: Any, *args: Any, **kwargs: Any) -> Any:
-        """A resumed stream asks for what it missed."""
-        replay = self._self_note(_begun)
-        if replay is None:
-            return await self.__wrapped__.replay_events_after(last_event_id, send_callback, *args, **kwargs)
-        callback = self._self_observed(replay, send_callback)
-        stream_id = await self.__wrapped__.replay_events_after(last_event_id, callback, *args, **kwargs)
-        try:
-            self._self_report(replay.returned(stream_id))
-        except Exception as error:  # noqa: BLE001 - see above
-            self._self_fail(error)
-        return stream_id
+    return observed_store_event
 
-    def _self_observed(self, replay: Replay, callback: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        fail = self._self_fail
+
+def _observed_replaying(store: Any, session: Session, report: Report, fail: Callable[[Exception], None]) -> Method:
+    """A resumed stream asks for what it missed."""
+
+    async def observed_replay_events_after(
+        last_event_id: Any, send_callback: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        replay = _noted(fail, _begun, session)
+        if replay is None:
+            return await store.replay_events_after(last_event_id, send_callback, *args, **kwargs)
 
         async def observed_callback(event_message: Any, *args: Any, **kwargs: Any) -> Any:
-            try:
-                replay.handed(event_message.event_id)
-            except Exception as error:  # noqa: BLE001 - see above
-                fail(error)
-            return await callback(event_message, *args, **kwargs)
+            _noted(fail, replay.handed, event_message.event_id)
+            return await send_callback(event_message, *args, **kwargs)
 
-        return observed_callback
+        stream_id = await store.replay_events_after(last_event_id, observed_callback, *args, **kwargs)
+        _noted(fail, lambda: report(replay.returned(stream_id)))
+        return stream_id
 
-    def _self_note(self, note: Callable[..., Any], *args: Any) -> Any:
-        try:
-            return note(self._self_session, self._self_report, *args)
-        except Exception as error:  # noqa: BLE001 - see above
-            self._self_fail(error)
-            return None
+    return observed_replay_events_after
 
 
-def _begun(session: Session, _: Any) -> Replay | None:
+def _noted(fail: Callable[[Exception], None], note: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return note(*args)
+    except Exception as error:  # noqa: BLE001 - see above
+        fail(error)
+        return None
+
+
+def _begun(session: Session) -> Replay | None:
     exchange = current_exchange()
     return None if exchange is None or exchange.is_over else session.replay(exchange)
 
 
-def _failed(session: Session, report: Callable[[Any], None], stream_id: Any, message: Any) -> None:
+def _failed(session: Session, report: Report, stream_id: Any, message: Any) -> None:
     if message is None:
         report(session.store_failed(stream_id, 0, "", is_message=False))
         return

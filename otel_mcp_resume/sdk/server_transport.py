@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.sdk.server_http import current_exchange
-from otel_mcp_resume.sdk.server_messages import inner, note_received, told_apart
+from otel_mcp_resume.sdk.server_messages import WRAPPED, inner, kind_of, note_received, told_apart
 from otel_mcp_resume.sdk.server_store import ObservedStore
 from otel_mcp_resume.sdk.server_streams import ObservedStreams
-from otel_mcp_resume.watch.server_session import RESPONSE, Session
+from otel_mcp_resume.watch.server_session import NOTIFICATION, RESPONSE, Session
 
 if TYPE_CHECKING:
     import wrapt
@@ -85,10 +85,10 @@ class TransportHooks:
         def connected(transport: Any, _: Any) -> None:
             session = self.adopt(transport, hook)
             received = guard(hook, partial(self._received, session))
-            routed = guard(hook, partial(self._routed, session))
+            routed = _Routing(session, self._standalone, report)
             observe_send(transport._read_stream_writer, received)  # noqa: SLF001 - what is hooked into
             if not session.is_stored:  # otherwise the store sees each message, at the same moment
-                observe_receive(transport._write_stream_reader, routed)  # noqa: SLF001 - see above
+                observe_receive(transport._write_stream_reader, routed.note, guard(hook, _raise))  # noqa: SLF001 - see above
 
         def ended(transport: Any) -> None:
             report(self.adopt(transport, hook).end())
@@ -107,18 +107,36 @@ class TransportHooks:
         if exchange is not None:
             self._runtime.report(note_received(session, exchange, item))
 
-    def _routed(self, session: Session, item: Any) -> None:
-        kind, request_id, facts = told_apart(session, item.message)
-        if facts:
-            self._runtime.report(facts)
+
+class _Routing:
+    """Where the SDK's router sends a message: with its response, with its request, or on the standalone stream."""
+
+    __slots__ = ("_report", "_session", "_standalone")
+
+    def __init__(self, session: Session, standalone: str, report: Callable[[Any], None]) -> None:
+        self._session = session
+        self._standalone = standalone
+        self._report = report
+
+    def note(self, item: Any) -> None:
+        """The router has taken `item`, and looks for its stream next."""
+        session, message, metadata = self._session, item.message, item.metadata
+        kind = kind_of[type(message)]
+        if kind == WRAPPED:
+            kind = kind_of[type(message.root)]
+        if kind == NOTIFICATION and not session.pending:
+            related = None if metadata is None else getattr(metadata, "related_request_id", None)
+            facts = session.emitted(self._standalone if related is None else str(related))
+            if facts:
+                self._report(facts)
+            return
+        kind, request_id, learned = told_apart(session, message)
         if kind == RESPONSE and request_id != "None":
             name = request_id
         else:
-            related = getattr(item.metadata, "related_request_id", None)
+            related = getattr(metadata, "related_request_id", None)
             name = self._standalone if related is None else str(related)
-        facts = session.emitted(name, kind, request_id)
-        if facts:
-            self._runtime.report(facts)
+        self._report([*learned, *session.emitted(name, kind, request_id)])
 
 
 class _Connection(Proxy):
@@ -158,14 +176,24 @@ def observe_send(stream: Any, note: Note) -> None:
     below.send = observed_send
 
 
-def observe_receive(stream: Any, note: Note) -> None:
-    """Calls `note(item)` for each item that is received from an SDK stream, at that very moment. See above."""
+def observe_receive(stream: Any, note: Note, fail: Callable[[Exception], None]) -> None:
+    """Calls `note(item)` for each item that is received from an SDK stream, at that very moment.
+
+    The path of every message: what `note` raises is handed to `fail` without a wrapper around it.
+    """
     below, has_pairs = inner(stream)
     receive = below.receive
 
     async def observed_receive() -> Any:
         item = await receive()
-        note(item[1] if has_pairs else item)
+        try:
+            note(item[1] if has_pairs else item)
+        except Exception as error:  # noqa: BLE001 - ours alone: the stream is outside
+            fail(error)
         return item
 
     below.receive = observed_receive
+
+
+def _raise(error: Exception) -> None:
+    raise error

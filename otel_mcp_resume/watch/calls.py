@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from otel_mcp_resume.watch.ledger import Subject
+from otel_mcp_resume.watch.subjects import Answer
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.facts import Fact
@@ -53,7 +53,7 @@ class Tools:
         return name in self._harmless
 
 
-class Call(Subject):
+class Call(Answer):
     """One call in progress; the subject of its response."""
 
     __slots__ = ("_book", "is_answered", "key")
@@ -66,9 +66,8 @@ class Call(Subject):
 
     def written(self, exchange: Exchange) -> Sequence[Fact]:
         """The answer left."""
-        exchange.is_answered = True
         self.settle()
-        return ()
+        return super().written(exchange)
 
     def settle(self) -> None:
         """It has its answer, or nobody wants one any more."""

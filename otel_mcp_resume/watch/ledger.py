@@ -1,25 +1,26 @@
-"""The server's bounded memory: per (session, stream), which messages were emitted, in order, and which were written.
+"""The server's bounded memory: per (session, stream), which messages an event store keeps, in order, and which of them
+were written.
 
-Only what an event store keeps is remembered here: without a store no token can name an event, and a message is
-either on its way or lost at once. Not thread-safe: the watch holds its lock around every call.
+Without a store nothing is remembered: no token can name an event, and a message is either on its way or lost at once.
+An event is no object here but an id and a number: two hundred thousand objects would cost every garbage collection of
+the application. Not thread-safe: the watch holds its lock around every call.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Side, Stream
 from otel_mcp_resume.watch.facts import Fact, LedgerEvicted
+from otel_mcp_resume.watch.subjects import PRIMING, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from otel_mcp_resume.watch.server_account import SessionAccount
-    from otel_mcp_resume.watch.server_exchange import Exchange
 
-__all__ = ["PRIMING", "Entry", "Ledger", "StreamLedger", "Subject"]
+__all__ = ["Ledger", "StreamLedger"]
 
 SPARE = 256
 """One part in so many is evicted at a time, so that a full ledger does not pay for an eviction with every event."""
@@ -29,49 +30,14 @@ SPARED = 64
 """Open streams that one eviction passes over before it gives up."""
 
 
-class Subject:
-    """What a message means beyond its place in the stream. Notifications mean nothing more, and have none."""
-
-    __slots__ = ()
-
-    def written(self, exchange: Exchange) -> Sequence[Fact]:  # noqa: ARG002 - for those that look at it
-        """The message left through `exchange`."""
-        return ()
-
-    def lost(self) -> Sequence[Fact]:
-        """The message can no longer reach the client."""
-        return ()
-
-
-PRIMING = Subject()
-"""An event that has an id and no payload: a position in the stream, not a message."""
-
-
-class Entry:
-    """One message, or one priming event, from the router to the wire."""
-
-    __slots__ = ("event_id", "seq", "stream", "subject", "written")
-
-    def __init__(
-        self, stream: StreamLedger | None, seq: int, event_id: str | None, subject: Subject | None
-    ) -> None:
-        self.stream = stream
-        """None if nothing is remembered of it once it is written."""
-        self.seq = seq
-        """Its place in the order of all messages of the process, and so of its stream."""
-        self.event_id = event_id
-        self.subject = subject
-        self.written = False
-        """Whether it ever left through the `send` of a response."""
-
-
 class StreamLedger:
     """The account of one logical stream of one session."""
 
     __slots__ = (
         "closed_at",
         "connections",
-        "entries",
+        "cut",
+        "events",
         "incomplete",
         "kind",
         "lost",
@@ -80,6 +46,7 @@ class StreamLedger:
         "parked",
         "seq",
         "session",
+        "subjects",
     )
 
     def __init__(self, session: SessionAccount, name: str, kind: Stream, seq: int) -> None:
@@ -88,9 +55,11 @@ class StreamLedger:
         self.kind = kind
         self.seq = seq
         """The place of its latest event, or of its own beginning: its age, when something must be forgotten."""
-        self.entries: deque[Entry] = deque()
-        """What the store keeps of it, oldest first."""
-        self.parked: dict[Entry, None] = {}
+        self.events: dict[str, int] = {}
+        """What the store keeps of it: each id, and its place in the order of all events of the process."""
+        self.subjects: dict[str, Subject] = {}
+        """The events that mean more than a notification."""
+        self.parked: dict[str, int] = {}
         """Messages that were never written and are on their way to no connection."""
         self.lost = 0
         """Messages counted as undelivered since the stream last went live."""
@@ -99,8 +68,21 @@ class StreamLedger:
         self.opened = False
         """Whether a connection of it was accepted before."""
         self.connections = 0
+        self.cut: Node | None = None
+        """The latest connection of it."""
         self.closed_at: float | None = None
         """When its last connection ended."""
+
+    def after(self, seq: int, until: int | None = None) -> list[str]:
+        """The messages that come after `seq`, and not after `until`, oldest first. Priming events are none."""
+        found: list[str] = []
+        for event_id, place in reversed(self.events.items()):
+            if place <= seq:
+                break
+            if (until is None or place <= until) and self.subjects.get(event_id) is not PRIMING:
+                found.append(event_id)
+        found.reverse()
+        return found
 
 
 class Ledger:
@@ -110,14 +92,14 @@ class Ledger:
         self.max_streams = max(1, max_streams)
         self.max_events = max(1, max_events)
         self.seq = 0
-        """The place of the latest event. Only `append`, and the fast path of a session, move it."""
+        """The place of the latest event."""
         self.events = 0
         self.streams = 0
         self._by_event: list[tuple[int, StreamLedger]] = []
         self._by_stream: list[tuple[int, StreamLedger]] = []
 
     def open(self, session: SessionAccount, name: str, kind: Stream) -> StreamLedger:
-        """Begins the account of a stream."""
+        """Begins the account of a stream. The caller evicts afterwards."""
         self.seq += 1
         stream = StreamLedger(session, name, kind, self.seq)
         session.streams[name] = stream
@@ -127,52 +109,67 @@ class Ledger:
             self._by_stream = sorted((s.seq, s) for _, s in self._by_stream if _is_current(s))
         return stream
 
-    def append(
-        self, stream: StreamLedger, event_id: str, subject: Subject | None, known: Entry | None = None
-    ) -> Entry:
-        """Enters what the store has just taken; `known` if it was replayed before. The caller evicts afterwards."""
+    def append(self, stream: StreamLedger, event_id: str) -> int:
+        """Enters what the store has just taken, and gives its place. The caller evicts afterwards."""
         self.seq = seq = self.seq + 1
-        if known is None:
-            entry = Entry(stream, seq, event_id, subject)
-        else:
-            entry = known
-            entry.stream, entry.seq, entry.subject = stream, seq, subject
-        entries = stream.entries
-        if not entries:
-            self._enqueue(seq, stream)
-        entries.append(entry)
-        stream.seq = seq
-        self.events += 1
-        return entry
+        events = stream.events
+        if not events:
+            self.enqueue(seq, stream)
+        if events.pop(event_id, None) is None:
+            self.events += 1
+        events[event_id] = stream.seq = seq
+        return seq
 
-    def _enqueue(self, seq: int, stream: StreamLedger) -> None:
+    def enqueue(self, seq: int, stream: StreamLedger) -> None:
+        """A stream gets the first event of those that are remembered."""
         heapq.heappush(self._by_event, (seq, stream))
         if len(self._by_event) > 2 * self.streams + STALE:
-            self._by_event = sorted((s.entries[0].seq, s) for s in {s for _, s in self._by_event if s.entries})
+            self._by_event = sorted((_first(s), s) for s in {s for _, s in self._by_event if s.events})
+
+    # -- forgetting ------------------------------------------------------------------------------
 
     def evict(self) -> Sequence[Fact]:
         """Forgets the oldest until both limits hold."""
-        dropped = self._evict_streams() if self.streams > self.max_streams else 0
+        dropped = 0
+        if self.streams > self.max_streams:
+            dropped += self._evict_streams()
         if self.events > self.max_events:
             dropped += self._evict_events()
         return (LedgerEvicted(Side.SERVER, dropped),) if dropped else ()
 
     def _evict_events(self) -> int:
-        queue, dropped = self._by_event, 0
+        queue, before = self._by_event, self.events
         target = self.max_events - self.max_events // SPARE
         while self.events > target and queue:
             seq, stream = queue[0]
-            if not stream.entries:
+            if not stream.events:
                 heapq.heappop(queue)
-            elif stream.entries[0].seq != seq:
-                heapq.heapreplace(queue, (stream.entries[0].seq, stream))
+                continue
+            first = _first(stream)
+            if first == seq:
+                others = min(queue[1:3], default=(self.seq + 1, None))[0]
+                self._forget_before(stream, others, self.events - target)
+            if stream.events:
+                heapq.heapreplace(queue, (_first(stream), stream))
             else:
-                self._forget(stream.entries.popleft())
-                self.events -= 1
-                dropped += 1
-                if not stream.entries:
-                    heapq.heappop(queue)  # it comes back with its next event
-        return dropped
+                heapq.heappop(queue)  # it comes back with its next event
+        return before - self.events
+
+    def _forget_before(self, stream: StreamLedger, seq: int, count: int) -> None:
+        """Forgets up to `count` events of a stream that are older than `seq`."""
+        events, subjects, parked = stream.events, stream.subjects, stream.parked
+        forgotten = [event_id for event_id, place in islice(events.items(), count) if place < seq]
+        for event_id in forgotten:
+            del events[event_id]
+        self.events -= len(forgotten)
+        stream.session.is_complete = False
+        if subjects:
+            for event_id in forgotten:
+                subjects.pop(event_id, None)
+        if parked:
+            for event_id in forgotten:
+                if parked.pop(event_id, None) is not None:
+                    stream.incomplete = True
 
     def _evict_streams(self) -> int:
         queue, dropped, spared = self._by_stream, 0, 0
@@ -187,33 +184,25 @@ class Ledger:
             if stream.seq != seq:
                 heapq.heappush(queue, (stream.seq, stream))
                 continue
-            for entry in stream.entries:
-                self._forget(entry)
             stream.session.is_complete = False
             self.release(stream)
             dropped += 1
         return dropped
 
-    @staticmethod
-    def _forget(entry: Entry) -> None:
-        stream = entry.stream
-        assert stream is not None
-        session = stream.session
-        session.is_complete = False
-        if entry.event_id is not None and session.ids.get(entry.event_id) is entry:
-            del session.ids[entry.event_id]
-        if not entry.written and entry.subject is not PRIMING:
-            stream.incomplete = True
-            stream.parked.pop(entry, None)
-
     def release(self, stream: StreamLedger) -> None:
         """Gives everything back that was remembered of a stream."""
-        if stream.session.streams.pop(stream.name, None) is None:
+        if not _is_current(stream):
             return
+        del stream.session.streams[stream.name]
         self.streams -= 1
-        self.events -= len(stream.entries)
-        stream.entries.clear()
+        self.events -= len(stream.events)
+        stream.events.clear()
+        stream.subjects.clear()
         stream.parked.clear()
+
+
+def _first(stream: StreamLedger) -> int:
+    return next(iter(stream.events.values()))
 
 
 def _is_current(stream: StreamLedger) -> bool:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Generation, Side, Stream, ViolationRule
 from otel_mcp_resume.watch.facts import Context, Fact, LedgerEvicted, PendingRequests, Violated
-from otel_mcp_resume.watch.ledger import Entry, Subject
+from otel_mcp_resume.watch.subjects import Subject
 
 if TYPE_CHECKING:
+    from otel_mcp_resume.watch.ledger import StreamLedger
     from otel_mcp_resume.watch.server_account import SessionAccount
     from otel_mcp_resume.watch.server_exchange import Exchange
     from otel_mcp_resume.watch.server_state import ServerState
@@ -24,7 +25,7 @@ __all__ = ["Pending", "PendingBook", "Redelivery"]
 class Pending(Subject):
     """One request of the server, from its emission to its answer. It belongs to the session, not to a stream."""
 
-    __slots__ = ("asked_at", "carrier", "entry", "is_lost", "kind", "request_id", "session")
+    __slots__ = ("asked_at", "carrier", "is_lost", "kind", "place", "request_id", "session", "was_written")
 
     def __init__(self, session: SessionAccount, request_id: str, kind: Stream, asked_at: float) -> None:
         self.session = session
@@ -32,8 +33,9 @@ class Pending(Subject):
         self.kind = kind
         """The stream that it was emitted for."""
         self.asked_at = asked_at
-        self.entry: Entry | None = None
+        self.place: tuple[StreamLedger, int] | None = None
         """Where it is in the ledger, if a store keeps it."""
+        self.was_written = False
         self.carrier: Exchange | None = None
         """The connection that it was written on, or that acknowledged it with its token."""
         self.is_lost = False
@@ -46,6 +48,7 @@ class Pending(Subject):
     def written(self, exchange: Exchange) -> Sequence[Fact]:
         """It is on the wire now, whatever became of an earlier connection."""
         self.carrier = exchange
+        self.was_written = True
         return ()
 
     def lost(self) -> Sequence[Fact]:
@@ -127,7 +130,7 @@ class PendingBook:
 
     def _close(self, pending: Pending) -> PendingRequests:
         self._open[pending.session.generation].pop(pending, None)
-        pending.carrier = pending.entry = None
+        pending.carrier = pending.place = None
         return PendingRequests(pending.session.generation, -1)
 
     def oldest(self, now: float) -> Mapping[Generation, float]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Generation, Side, Stream, UndeliveredCause
 from otel_mcp_resume.watch.calls import Tools
 from otel_mcp_resume.watch.facts import EventsUndelivered, Fact, SessionClosed, SessionOpened
-from otel_mcp_resume.watch.ledger import Entry, StreamLedger
-from otel_mcp_resume.watch.server_inbox import UNWANTED, Inbox
+from otel_mcp_resume.watch.ledger import StreamLedger
+from otel_mcp_resume.watch.server_debt import Cursor
+from otel_mcp_resume.watch.server_inbox import Inbox
+from otel_mcp_resume.watch.subjects import UNWANTED, Subject
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.pending import Pending
@@ -26,7 +27,6 @@ class SessionAccount:
     __slots__ = (
         "_state",
         "generation",
-        "ids",
         "inbox",
         "is_complete",
         "is_ended",
@@ -66,12 +66,10 @@ class SessionAccount:
         self.is_json = is_json
         """Whether requests are answered in JSON, which carries nothing but the response."""
         self.streams: dict[str, StreamLedger] = {}
-        self.ids: dict[str, Entry] = {}
-        """Every event id that the store issued for this session."""
         self.live: dict[str, Exchange] = {}
         """Where a message of a stream goes at this moment."""
         self.pending: dict[str, Pending] = {}
-        self.strays: dict[str, tuple[Entry, Exchange]] = {}
+        self.strays: dict[str, Exchange] = {}
         """Replayed ids that the store has not issued yet, while it is storing."""
         self.storing = 0
         """Calls of the store that have not returned."""
@@ -102,6 +100,14 @@ class SessionAccount:
         """The account of the standalone stream."""
         return self.stream(self.standalone)
 
+    def find(self, event_id: str, stream: StreamLedger | None = None) -> Cursor | None:
+        """Where an event is in the ledger of this session; `stream` is where it is looked for first."""
+        for candidate in (self.streams.values() if stream is None else (stream, *self.streams.values())):
+            seq = candidate.events.get(event_id)
+            if seq is not None:
+                return Cursor(candidate, seq)
+        return None
+
     def accepted(self, session_id: str | None) -> Sequence[Fact]:
         """A request was answered with a 2xx; `session_id` is what the response names."""
         facts: list[Fact] = list(self._state.ledger.evict())
@@ -113,27 +119,28 @@ class SessionAccount:
 
     # -- what is lost ----------------------------------------------------------------------------
 
-    def skip(self, stream: StreamLedger, seq: int, spare: Collection[Entry] = ()) -> Sequence[Fact]:
+    def skip(self, stream: StreamLedger, seq: int, spare: Collection[str] = ()) -> Sequence[Fact]:
         """The client has moved past `seq`: what waited before it, but for `spare`, can't be asked for any more."""
         if not stream.parked:
             return ()
-        gone = [entry for entry in stream.parked if entry.seq < seq and entry not in spare]
-        for entry in gone:
-            del stream.parked[entry]
-        return self.undelivered(stream.kind, UndeliveredCause.SKIPPED, gone, stream)
+        gone = [event_id for event_id, place in stream.parked.items() if place < seq and event_id not in spare]
+        for event_id in gone:
+            del stream.parked[event_id]
+        meanings = [stream.subjects.get(event_id) for event_id in gone]
+        return self.undelivered(stream.kind, UndeliveredCause.SKIPPED, meanings, stream)
 
     def undelivered(
-        self, kind: Stream, cause: UndeliveredCause, entries: Iterable[Entry], stream: StreamLedger | None
+        self, kind: Stream, cause: UndeliveredCause, messages: Iterable[Subject | None], stream: StreamLedger | None
     ) -> Sequence[Fact]:
         """Messages that can no longer reach the client. `stream`, if it has an account, remembers how many."""
         facts: list[Fact] = []
         count = 0
-        for entry in entries:
-            if entry.subject is UNWANTED:
+        for subject in messages:
+            if subject is UNWANTED:
                 continue
             count += 1
-            if entry.subject is not None:
-                facts += entry.subject.lost()
+            if subject is not None:
+                facts += subject.lost()
         if count:
             facts.insert(0, EventsUndelivered(self.generation, kind, cause, count))
             if stream is not None:
@@ -155,11 +162,12 @@ class SessionAccount:
         return facts
 
     def _strand(self, exchange: Exchange) -> Sequence[Fact]:
-        rest = list(islice(exchange.queue, exchange.replaying, None))
-        for entry in rest:
-            if entry.stream is not None and not entry.written:
-                entry.stream.parked[entry] = None
-        gone = [entry for entry in rest if entry.stream is None]
+        gone: list[Subject] = []
+        for item in exchange.queue:
+            if isinstance(item, Subject):
+                gone.append(item)
+            elif exchange.live is not None and item in exchange.live.events:
+                exchange.live.parked[item] = exchange.live.events[item]
         if not gone:
             return ()
         cause = UndeliveredCause.SESSION_ENDED if self.is_ended else UndeliveredCause.NO_STREAM
@@ -171,14 +179,14 @@ class SessionAccount:
             return ()
         self.is_finished = True
         facts: list[Fact] = []
-        waiting: dict[Stream, list[Entry]] = {}
+        waiting: dict[Stream, list[Subject | None]] = {}
         for stream in list(self.streams.values()):
-            waiting.setdefault(stream.kind, []).extend(stream.parked)
+            if stream.parked:
+                waiting.setdefault(stream.kind, []).extend(map(stream.subjects.get, stream.parked))
             self._state.ledger.release(stream)
-        for kind, entries in waiting.items():
-            facts += self.undelivered(kind, UndeliveredCause.SESSION_ENDED, entries, None)
+        for kind, messages in waiting.items():
+            facts += self.undelivered(kind, UndeliveredCause.SESSION_ENDED, messages, None)
         facts += self._state.pending.end(self)
-        self.ids.clear()
         self.live.clear()
         self.strays.clear()
         self.inbox.clear()

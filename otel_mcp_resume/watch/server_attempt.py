@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Side, Stream, ViolationRule
 from otel_mcp_resume.rules.verdict import judge_session, judge_status
 from otel_mcp_resume.watch.facts import AttemptSettled, Context, Fact, Violated
-from otel_mcp_resume.watch.server_debt import Debt
+from otel_mcp_resume.watch.server_debt import Cursor, Debt
 
 if TYPE_CHECKING:
-    from otel_mcp_resume.watch.ledger import Entry
     from otel_mcp_resume.watch.server_exchange import Exchange
     from otel_mcp_resume.watch.server_state import ServerState
 
@@ -42,7 +41,7 @@ class ServerAttempt:
         "last_seq",
     )
 
-    def __init__(self, exchange: Exchange, state: ServerState, cursor: Entry | None) -> None:
+    def __init__(self, exchange: Exchange, state: ServerState, cursor: Cursor | None) -> None:
         self._exchange = exchange
         self._state = state
         self.debt = Debt(cursor)
@@ -73,7 +72,7 @@ class ServerAttempt:
             reason = self._unknowable()
             if reason is not None:
                 return self._settle(Outcome.UNPROVEN, reason)
-            facts = self._judge()
+            facts = self.judge()
         if not self.is_settled:
             self._state.deadlines.add(self)
         return facts
@@ -120,11 +119,7 @@ class ServerAttempt:
         self._closed = True
         self.debt.close(live=live)
         self._note_waiting()
-        return self._judge()
-
-    def wrote(self) -> Sequence[Fact]:
-        """One more event is on the wire."""
-        return self._judge()
+        return self.judge()
 
     def note_id(self, event_id: str | None, seq: int = 0) -> None:
         """An id was written while the attempt was open."""
@@ -133,7 +128,7 @@ class ServerAttempt:
             self._last_id = event_id
         self.last_seq = max(self.last_seq, seq)
 
-    def _judge(self) -> Sequence[Fact]:
+    def judge(self) -> Sequence[Fact]:
         """The verdict, if it is certain."""
         exchange, debt = self._exchange, self.debt
         if self.is_settled or not self._accepted or not self._closed:
@@ -142,7 +137,7 @@ class ServerAttempt:
             return self._judge_tokenless()
         if debt.missing + debt.disorder:
             return self._settle(Outcome.GAP, Reason.UNDELIVERED, debt.missing + debt.disorder)
-        if exchange.replaying or exchange.stray:
+        if exchange.replay or exchange.strays:
             return ()
         return self._unknown() if debt.cursor is None else self._proven()
 
@@ -195,7 +190,8 @@ class ServerAttempt:
             return self._judge_tokenless()
         if self.debt.cursor is None:
             return self._unknown()
-        missed = self.debt.unwritten(self._exchange.queue, closed=self._closed) + self.debt.disorder
+        waiting = {event.event_id for event in self._exchange.replay}
+        missed = self.debt.unwritten(waiting, closed=self._closed) + self.debt.disorder
         return self._settle(Outcome.GAP, Reason.UNDELIVERED, missed) if missed else self._proven()
 
     # -- facts -----------------------------------------------------------------------------------

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from otel_mcp_resume.rules.terms import Stream
-from otel_mcp_resume.watch.ledger import PRIMING, Entry, StreamLedger
+from otel_mcp_resume.watch.ledger import StreamLedger
 
-__all__ = ["Debt"]
+__all__ = ["Cursor", "Debt"]
+
+
+class Cursor(NamedTuple):
+    """The place in the ledger that a token names."""
+
+    stream: StreamLedger
+    seq: int
 
 
 class Debt:
@@ -15,11 +23,11 @@ class Debt:
 
     __slots__ = ("_began", "_latest", "_unnamed", "cursor", "disorder", "missing", "owed", "replayed")
 
-    def __init__(self, cursor: Entry | None) -> None:
+    def __init__(self, cursor: Cursor | None) -> None:
         self.cursor = cursor
-        """The event that the token names, if the ledger of its session knows it."""
-        self.replayed: dict[Entry, None] = {}
-        """What the store handed over to this connection, written or not yet."""
+        """None if the ledger of the session doesn't know the token, or there is none."""
+        self.replayed: dict[str, None] = {}
+        """The events of the resumed stream that the store handed over, written or not yet."""
         self.owed = 0
         """Messages after the token, once the window is closed."""
         self.missing = 0
@@ -28,7 +36,7 @@ class Debt:
         """Messages that the store handed over after a later one."""
         self._began: int | None = None
         self._latest = 0
-        self._unnamed: Iterator[Entry] | None = None
+        self._unnamed: Iterator[str] | None = None
 
     @property
     def stream(self) -> StreamLedger | None:
@@ -38,25 +46,23 @@ class Debt:
     @property
     def kind(self) -> Stream:
         """A token that can't be placed is reported under `standalone`."""
-        return Stream.STANDALONE if self.stream is None else self.stream.kind
+        return Stream.STANDALONE if self.cursor is None else self.cursor.stream.kind
 
     def begin(self, seq: int) -> None:
         """The store begins to replay; `seq` is the place of the latest event of the process."""
         if self._began is None:
             self._began = seq
 
-    def hand_over(self, entry: Entry) -> None:
-        """The store hands an event over."""
-        if entry in self.replayed:
+    def hand_over(self, event_id: str, seq: int) -> None:
+        """The store hands over an event of the resumed stream."""
+        if self.cursor is None or event_id in self.replayed:
             return
-        self.replayed[entry] = None
-        if self.cursor is None or entry.stream is not self.stream:
-            return
-        if self.cursor.seq < entry.seq < self._latest:
+        self.replayed[event_id] = None
+        if self.cursor.seq < seq < self._latest:
             self.disorder += 1
-        self._latest = max(self._latest, entry.seq)
+        self._latest = max(self._latest, seq)
 
-    def next_unnamed(self) -> Entry | None:
+    def next_unnamed(self) -> str | None:
         """Which event a store means that replays without ids: the next one that is owed."""
         if self._unnamed is None:
             self._unnamed = iter(self._after_cursor(None))
@@ -70,29 +76,18 @@ class Debt:
         """
         owed = self._after_cursor(None if live else self._began)
         self.owed = len(owed)
-        self.missing = sum(entry not in self.replayed for entry in owed)
+        self.missing = sum(event_id not in self.replayed for event_id in owed)
 
-    def unwritten(self, queue: Collection[Entry], *, closed: bool) -> int:
-        """How many messages are owed that did not reach the wire; `queue` holds those on their way."""
-        waiting = set(queue)
+    def unwritten(self, waiting: Collection[str], *, closed: bool) -> int:
+        """How many messages are owed that did not reach the wire; `waiting` are those on their way."""
         owed = self._after_cursor(self._began if closed else None)
         self.owed = len(owed)
-        return sum(entry not in self.replayed or entry in waiting for entry in owed)
+        return sum(event_id not in self.replayed or event_id in waiting for event_id in owed)
 
     def settle(self) -> None:
-        """The account is closed. Only what the store has not told the place of yet may still come twice."""
-        self.replayed = {entry: None for entry in self.replayed if entry.stream is None}
+        """The account is closed."""
+        self.replayed.clear()
         self._unnamed = None
 
-    def _after_cursor(self, until: int | None) -> list[Entry]:
-        cursor, stream = self.cursor, self.stream
-        found: list[Entry] = []
-        if cursor is None or stream is None:
-            return found
-        for entry in reversed(stream.entries):
-            if entry.seq <= cursor.seq:
-                break
-            if entry.subject is not PRIMING and (until is None or entry.seq <= until):
-                found.append(entry)
-        found.reverse()
-        return found
+    def _after_cursor(self, until: int | None) -> list[str]:
+        return [] if self.cursor is None else self.cursor.stream.after(self.cursor.seq, until)

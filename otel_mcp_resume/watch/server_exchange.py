@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation, Side, Stream
 from otel_mcp_resume.watch.facts import Fact, StreamClosed, StreamOpened, StreamReopened
-from otel_mcp_resume.watch.ledger import Entry, StreamLedger
+from otel_mcp_resume.watch.ledger import StreamLedger
 from otel_mcp_resume.watch.server_attempt import ServerAttempt
 from otel_mcp_resume.watch.server_request import Request
-from otel_mcp_resume.watch.server_writing import written
+from otel_mcp_resume.watch.server_writing import Replayed, written_from_router, written_from_store
+from otel_mcp_resume.watch.subjects import Subject
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.calls import Call, Tools
     from otel_mcp_resume.watch.server_account import SessionAccount
-    from otel_mcp_resume.watch.server_debt import Debt
+    from otel_mcp_resume.watch.server_debt import Cursor
     from otel_mcp_resume.watch.server_request import End
     from otel_mcp_resume.watch.server_state import ServerState
 
 __all__ = ["NOTE", "Exchange"]
 
-NOTE = Entry(None, 0, None, None)
+NOTE = Subject()
 """Stands for any notification of a server without an event store: nothing of it is remembered."""
 
 
@@ -34,6 +35,7 @@ class Exchange:
         "_state",
         "attempt",
         "calls",
+        "doubled",
         "events",
         "generation",
         "is_answered",
@@ -42,13 +44,14 @@ class Exchange:
         "is_over",
         "is_plain",
         "kind",
+        "live",
         "queue",
-        "replaying",
+        "replay",
         "request",
         "session",
         "started",
         "status",
-        "stray",
+        "strays",
         "stream",
         "tools",
     )
@@ -68,12 +71,16 @@ class Exchange:
         self.calls: list[Call] = []
         """The calls whose answers this connection is expected to carry."""
         self.events = 0
-        self.queue: deque[Entry] = deque()
-        """What is on its way to this connection, in the order in which it will be written."""
-        self.replaying = 0
-        """How many of them, at the front, come from the store."""
-        self.stray: dict[Entry, None] = {}
+        self.live: StreamLedger | None = None
+        """The stream whose live messages come here, if a store keeps them."""
+        self.queue: deque[str | Subject] = deque()
+        """The live messages on their way to this connection, in order: ids of the store, or what they mean."""
+        self.replay: deque[Replayed] = deque()
+        """The events of the store on their way to it. They come first."""
+        self.strays: dict[str, None] = {}
         """Events that were written before the store told whether they belong to this session."""
+        self.doubled: set[str] = set()
+        """Events that come from the store and live as well."""
         self.is_open = False
         """Whether it is an event stream that has not ended yet."""
         self.is_over = False
@@ -114,12 +121,12 @@ class Exchange:
             if self.stream.opened:
                 self._attempt(None)
             return
-        cursor = session.ids.get(token)
+        cursor = session.find(token)
         self.stream = None if cursor is None else cursor.stream
         self.kind = session.kind_of(session.standalone) if self.stream is None else self.stream.kind
         self._attempt(cursor)
 
-    def _attempt(self, cursor: Entry | None) -> ServerAttempt:
+    def _attempt(self, cursor: Cursor | None) -> ServerAttempt:
         self.attempt = ServerAttempt(self, self._state, cursor)
         self.is_plain = False
         return self.attempt
@@ -172,7 +179,7 @@ class Exchange:
             self.attempt = None
             return ()
         attempt = self._late_attempt()
-        if attempt is None:
+        if attempt is None or attempt.is_settled:
             return ()
         if self.generation is Generation.STATELESS:
             return attempt.not_resumable(status)
@@ -189,22 +196,26 @@ class Exchange:
     # -- messages --------------------------------------------------------------------------------
 
     def wrote(self) -> Sequence[Fact]:
-        """One message left through `send`. The path of every message: keep it short."""
+        """One message left through `send`. The path of every message: keep it short.
+
+        Without the lock, as long as the exchange is plain: nobody but its own event loop looks at it then.
+        """
         if self._count is not None:
             self._count()
+        self.events += 1
+        if self.replay:
+            with self._state.lock:
+                return written_from_store(self, self.replay.popleft())
+        if not self.queue:
+            return ()
+        item = self.queue.popleft()
+        if item is NOTE:
+            return ()
+        live = self.live
+        if self.is_plain and live is not None and not live.parked and item not in live.subjects:
+            return ()
         with self._state.lock:
-            self.events += 1
-            if not self.queue:
-                return ()
-            entry = self.queue.popleft()
-            if entry is NOTE:
-                return ()
-            if self.is_plain and entry.subject is None and not entry.written:
-                stream = entry.stream
-                if stream is None or not stream.parked:
-                    entry.written = True
-                    return ()
-            return written(self, entry)
+            return written_from_router(self, item)
 
     def primed(self, event_id: str) -> None:
         """An event with an id and no payload left through `send`."""
@@ -212,9 +223,10 @@ class Exchange:
             if self.attempt is not None and not self.attempt.is_settled:
                 self.attempt.note_id(event_id)
 
-    def bind(self, stream: StreamLedger | None, kind: Stream) -> Sequence[Fact]:
-        """Live messages of `stream` go here from now on. Holds the lock. Without a store a request has no ledger."""
+    def bind(self, session: SessionAccount, stream: StreamLedger | None, kind: Stream) -> Sequence[Fact]:
+        """Live messages of `stream` go here from now on. Holds the lock. Without a store a request has no account."""
         facts: Sequence[Fact] = ()
+        self.live = stream if session.is_stored else None
         if self.kind is None:
             self.kind = kind
         if self.stream is None and stream is not None and self.request.token is None:
@@ -225,19 +237,20 @@ class Exchange:
             self.is_foreign = self.attempt.debt.cursor is not None
         return facts
 
-    def expect_replay(self) -> Debt:
+    def expect_replay(self) -> ServerAttempt:
         """A store replays here. Holds the lock. What it replays is watched even if nothing is resumed."""
         self.is_plain = False
         if self.attempt is None:
-            self._attempt(None).is_settled = True
-        assert self.attempt is not None
-        return self.attempt.debt
+            attempt = self._attempt(None)
+            attempt.is_settled = True
+            return attempt
+        return self.attempt
 
     def refresh(self) -> None:
         """Looks again whether anything is under judgement. Holds the lock."""
         attempt = self.attempt
         is_judged = attempt is None or attempt.is_settled
-        self.is_plain = is_judged and not self.replaying and not self.is_foreign
+        self.is_plain = is_judged and not self.replay and not self.doubled and not self.is_foreign
         if self.is_plain and attempt is not None:
             attempt.debt.settle()
 
@@ -260,9 +273,10 @@ class Exchange:
             if self.session is not None:
                 facts += self.session.left(self)
             self.is_over = True
-            self.session = self.stream = self.attempt = self.tools = None
+            self.session = self.stream = self.live = self.attempt = self.tools = None
             self.queue.clear()
-            self.stray.clear()
+            self.replay.clear()
+            self.strays.clear()
             self.calls.clear()
             return facts
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Side, Stream, ViolationRule
 from otel_mcp_resume.watch.facts import Context, Fact, Violated
-from otel_mcp_resume.watch.ledger import Subject
+from otel_mcp_resume.watch.subjects import ANSWER, UNWANTED, Subject
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.calls import Call
@@ -16,25 +16,10 @@ if TYPE_CHECKING:
     from otel_mcp_resume.watch.server_exchange import Exchange
     from otel_mcp_resume.watch.server_state import ServerState
 
-__all__ = ["UNWANTED", "Inbox"]
+__all__ = ["Inbox"]
 
 LIMIT = 256
 """Cancelled and listing requests of one session that are remembered until they are answered."""
-
-
-class _Answer(Subject):
-    """A response to something other than a tool call."""
-
-    __slots__ = ()
-
-    def written(self, exchange: Exchange) -> Sequence[Fact]:
-        exchange.is_answered = True
-        return ()
-
-
-ANSWER = _Answer()
-UNWANTED = _Answer()
-"""The response to a request that the client has cancelled: nothing is lost with it."""
 
 
 class Inbox:

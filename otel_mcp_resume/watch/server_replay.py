@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from otel_mcp_resume.watch.ledger import Entry
-from otel_mcp_resume.watch.server_writing import settle_stray
+from otel_mcp_resume.watch.server_writing import Replayed, settle_stray
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.facts import Fact
@@ -28,7 +27,7 @@ class Replay:
         self._exchange = exchange
         with state.lock:
             exchange.serve(session)
-            exchange.expect_replay().begin(state.ledger.seq)
+            exchange.expect_replay().debt.begin(state.ledger.seq)
 
     def handed(self, event_id: str | None) -> None:
         """The store hands an event over, which will be written next."""
@@ -36,15 +35,17 @@ class Replay:
             session, exchange = self._session, self._exchange
             if session.is_finished or exchange.is_over:
                 return
-            debt = exchange.expect_replay()
-            entry = session.ids.get(event_id) if event_id else debt.next_unnamed()
-            if entry is None:
-                entry = Entry(None, 0, event_id, None)
+            debt = exchange.expect_replay().debt
+            event_id = event_id or debt.next_unnamed() or ""
+            found = session.find(event_id, debt.stream)
+            if found is None:
+                exchange.replay.append(Replayed(event_id, None, 0))
                 if event_id and session.storing:
-                    session.strays[event_id] = entry, exchange
-            debt.hand_over(entry)
-            exchange.queue.append(entry)
-            exchange.replaying += 1
+                    session.strays[event_id] = exchange
+                return
+            exchange.replay.append(Replayed(event_id, found.stream, found.seq))
+            if found.stream is debt.stream:
+                debt.hand_over(event_id, found.seq)
 
     def returned(self, name: str | None) -> Sequence[Fact]:
         """The store is done, and names the stream that it replayed. An open one stays with its older connection."""
@@ -55,14 +56,24 @@ class Replay:
             return session.close_window(exchange, live=False)
 
 
-def recognise_stray(entry: Entry, exchange: Exchange) -> Sequence[Fact]:
-    """The store has now issued the id that it replayed before. Holds the lock."""
-    exchange.stray.pop(entry, None)
-    attempt = exchange.attempt
-    if attempt is None:
+def recognise_stray(session: Session, event_id: str, stream_name: str, seq: int) -> Sequence[Fact]:
+    """The store has now issued an id that it replayed before. Holds the lock."""
+    exchange = session.strays.pop(event_id)
+    attempt, stream = exchange.attempt, session.streams.get(stream_name)
+    if attempt is None or stream is None or exchange.is_over:
         return ()
-    attempt.debt.replayed[entry] = None  # should it come live as well, that is the second time
-    return attempt.wrote()
+    for event in exchange.replay:  # it may be on its way still
+        if event.event_id == event_id:
+            event.stream, event.seq = stream, seq
+    if event_id in exchange.strays:
+        del exchange.strays[event_id]
+        stream.parked.pop(event_id, None)
+    if stream is attempt.debt.stream:
+        attempt.debt.hand_over(event_id, seq)
+    if exchange.live is stream:
+        exchange.doubled.add(event_id)
+        exchange.is_plain = False
+    return attempt.judge()
 
 
 def settle_strays(session: Session) -> Sequence[Fact]:
@@ -70,11 +81,11 @@ def settle_strays(session: Session) -> Sequence[Fact]:
     if session.storing or not session.strays:
         return ()
     facts: list[Fact] = []
-    for entry, exchange in session.strays.values():
-        if entry in exchange.stray:
-            facts += settle_stray(exchange, entry)
+    for event_id, exchange in session.strays.items():
+        if event_id in exchange.strays:
+            facts += settle_stray(exchange, event_id)
             if exchange.attempt is not None:
-                facts += exchange.attempt.wrote()
+                facts += exchange.attempt.judge()
             exchange.refresh()
     session.strays.clear()
     return facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 __all__ = ["End", "Request"]
@@ -21,6 +22,8 @@ class Request:
     """A digest of what tells this client from others: its credential, its address."""
     server_address: str | None = None
     server_port: int | None = None
+    carrier: Mapping[str, str] | None = None
+    """The headers, in which the trace context of the peer may be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 
 from otel_mcp_resume.rules.terms import DuplicateKind, Side, UndeliveredCause, ViolationRule
 from otel_mcp_resume.watch.facts import Context, DuplicateEvent, Fact, Violated
-from otel_mcp_resume.watch.ledger import PRIMING, Entry, StreamLedger, Subject
+from otel_mcp_resume.watch.ledger import StreamLedger
 from otel_mcp_resume.watch.pending import Pending, Redelivery
 from otel_mcp_resume.watch.server_account import SessionAccount
+from otel_mcp_resume.watch.server_debt import Cursor
 from otel_mcp_resume.watch.server_exchange import NOTE, Exchange
 from otel_mcp_resume.watch.server_replay import Replay, recognise_stray, settle_strays
+from otel_mcp_resume.watch.subjects import PRIMING, Subject
 
 __all__ = ["NOTIFICATION", "REQUEST", "RESPONSE", "Session"]
 
@@ -36,36 +38,39 @@ class Session(SessionAccount):
 
     def emitted(self, name: str, kind: int = NOTIFICATION, request_id: str = "") -> Sequence[Fact]:
         """Without an event store: the router has a message for the stream `name`, and sends it on or drops it now."""
+        exchange = self.live.get(name)
+        if exchange is not None and kind == NOTIFICATION and not self.is_json:
+            exchange.queue.append(NOTE)
+            return ()
         with self._state.lock:
-            exchange = self.live.get(name)
-            if exchange is not None and kind == NOTIFICATION and not self.is_json:
-                exchange.queue.append(NOTE)
-                return ()
             if self.is_finished:
                 return ()
             if self.is_json and name != self.standalone:
                 return self._in_json(name, kind, request_id)
             subject, facts = self._subject(name, kind, request_id)
-            entry = NOTE if subject is None else Entry(None, 0, None, subject)
             if exchange is not None:
-                exchange.queue.append(entry)
+                exchange.queue.append(NOTE if subject is None else subject)
                 return facts
-            return [*facts, *self._nowhere(name, entry)]
+            return [*facts, *self._nowhere(name, subject)]
 
     def stored(self, name: str, event_id: str, kind: int = NOTIFICATION, request_id: str = "") -> Sequence[Fact]:
         """The store has taken a message, and the router sends it on now if the stream `name` is registered."""
+        self.storing -= 1
         with self._state.lock:
-            self.storing -= 1
             stream = self.streams.get(name)
-            if stream is None or kind or self.strays or self.is_json or not event_id or event_id in self.ids:
+            if stream is None or kind or self.strays or self.is_json or not event_id or event_id in stream.events:
                 return self._stored_slowly(name, event_id, kind, request_id)
             ledger = self._state.ledger
-            self.ids[event_id] = entry = ledger.append(stream, event_id, None)
+            ledger.seq = seq = ledger.seq + 1  # `append`, but for what was looked at above
+            if not stream.events:
+                ledger.enqueue(seq, stream)
+            stream.events[event_id] = stream.seq = seq
+            ledger.events += 1
             exchange = self.live.get(name)
             if exchange is not None:
-                exchange.queue.append(entry)
+                exchange.queue.append(event_id)
             else:
-                stream.parked[entry] = None
+                stream.parked[event_id] = seq
             return ledger.evict() if ledger.events > ledger.max_events else ()
 
     def _stored_slowly(self, name: str, event_id: str, kind: int, request_id: str) -> Sequence[Fact]:
@@ -75,57 +80,58 @@ class Session(SessionAccount):
             return self._in_json(name, kind, request_id)
         stream, ledger = self.stream(name), self._state.ledger
         subject, begun = self._subject(name, kind, request_id)
-        facts: list[Fact] = list(begun)
-        stray = self.strays.pop(event_id, None)
-        facts += self._collide(stream, event_id)
-        entry = ledger.append(stream, event_id, subject, None if stray is None else stray[0])
-        if event_id:  # an empty one is never written, so no token can name it
-            self.ids[event_id] = entry
-        if isinstance(subject, Pending):
-            subject.entry = entry
+        facts = [*begun, *self._collide(stream, event_id)]
+        event_id = event_id or f"\0{ledger.seq}"  # an empty id is never written, so no token can name it
+        seq = ledger.append(stream, event_id)
+        if subject is not None:
+            stream.subjects[event_id] = subject
+            if isinstance(subject, Pending):
+                subject.place = stream, seq
         exchange = self.live.get(name)
         if exchange is not None:
-            exchange.queue.append(entry)
-        elif not entry.written:
-            stream.parked[entry] = None
-        if stray is not None:
-            facts += recognise_stray(*stray)
+            exchange.queue.append(event_id)
+        else:
+            stream.parked[event_id] = seq
+        if event_id in self.strays:
+            facts += recognise_stray(self, event_id, name, seq)
         return [*facts, *settle_strays(self), *ledger.evict()]
 
     def primed(self, name: str, event_id: str) -> Sequence[Fact]:
         """The store has issued an id for a priming event of the stream `name`."""
+        self.storing -= 1
         with self._state.lock:
-            self.storing -= 1
-            if self.is_finished:
+            if self.is_finished or not event_id:
                 return ()
-            self.ids[event_id] = self._state.ledger.append(self.stream(name), event_id, PRIMING)
+            stream = self.stream(name)
+            self._state.ledger.append(stream, event_id)
+            stream.subjects[event_id] = PRIMING
             return [*settle_strays(self), *self._state.ledger.evict()]
 
     def store_failed(self, name: str, kind: int, request_id: str, *, is_message: bool) -> Sequence[Fact]:
         """The store raised, or was cancelled: a message that it was given goes nowhere."""
+        self.storing -= 1
         with self._state.lock:
-            self.storing -= 1
             if self.is_finished or not is_message:
                 return settle_strays(self)
             subject, facts = self._subject(name, kind, request_id)
-            return [*facts, *self._nowhere(name, Entry(None, 0, None, subject)), *settle_strays(self)]
+            return [*facts, *self._nowhere(name, subject), *settle_strays(self)]
 
-    def sending(self, name: str, kind: int, request_id: str) -> tuple[Entry, Sequence[Fact]]:
+    def sending(self, name: str, kind: int, request_id: str) -> tuple[Subject, Sequence[Fact]]:
         """A message is about to be handed to the one stream of an HTTP+SSE session."""
         with self._state.lock:
             subject, facts = self._subject(name, kind, request_id)
-            entry = Entry(None, 0, None, subject)
+            item = subject or Subject()  # one of its own, so that it can be taken back
             exchange = self.live.get(name)
             if exchange is not None:
-                exchange.queue.append(entry)
-            return entry, facts
+                exchange.queue.append(item)
+            return item, facts
 
-    def unsent(self, entry: Entry) -> None:
+    def unsent(self, item: Subject) -> None:
         """Its sender has taken it back."""
         with self._state.lock:
             for exchange in self.live.values():
-                if entry in exchange.queue:
-                    exchange.queue.remove(entry)
+                if item in exchange.queue:
+                    exchange.queue.remove(item)
 
     def withdrew(self, request_id: str) -> Sequence[Fact]:
         """The server does not wait for the answer to one of its requests any more."""
@@ -138,26 +144,24 @@ class Session(SessionAccount):
             return pending, self._state.pending.ask(pending)
         return (self.inbox.answer(request_id) if kind == RESPONSE else None), ()
 
-    def _nowhere(self, name: str, entry: Entry) -> Sequence[Fact]:
+    def _nowhere(self, name: str, subject: Subject | None) -> Sequence[Fact]:
         stream = self.stream(name) if name == self.standalone else None
         cause = UndeliveredCause.SESSION_ENDED if self.is_ended else UndeliveredCause.NO_STREAM
-        return self.undelivered(self.kind_of(name), cause, (entry,), stream)
+        return self.undelivered(self.kind_of(name), cause, (subject,), stream)
 
     def _in_json(self, name: str, kind: int, request_id: str) -> Sequence[Fact]:
         """A JSON answer has room for the response only. That a call's notifications are dropped is no loss."""
         if kind == NOTIFICATION:
             return ()
         subject, facts = self._subject(name, kind, request_id)
-        entry = Entry(None, 0, None, subject)
         exchange = self.live.get(name)
         if kind == RESPONSE and exchange is not None and subject is not None:
             return [*facts, *subject.written(exchange)]
-        return [*facts, *self._nowhere(name, entry)]
+        return [*facts, *self._nowhere(name, subject)]
 
     def _collide(self, stream: StreamLedger, event_id: str) -> Sequence[Fact]:
         """The store issues an id for the second time. The id of a priming event may be used once more."""
-        earlier = self.ids.get(event_id)
-        if earlier is None or earlier.stream is not stream or earlier.subject is PRIMING:
+        if event_id not in stream.events or stream.subjects.pop(event_id, None) is PRIMING:
             return ()
         rule, context = ViolationRule.EVENT_ID_COLLISION, Context(session_id=self.session_id)
         return (
@@ -182,7 +186,7 @@ class Session(SessionAccount):
             exchange.serve(self)
             self.live[name] = exchange
             stream = self.stream(name) if self.is_stored or name == self.standalone else None
-            facts = list(exchange.bind(stream, self.kind_of(name)))
+            facts = list(exchange.bind(self, stream, self.kind_of(name)))
             facts += self.close_window(exchange, live=not exchange.is_foreign)
             if stream is not None:
                 stream.lost, stream.incomplete = 0, False
@@ -201,16 +205,18 @@ class Session(SessionAccount):
             return ()
         facts: list[Fact] = []
         debt = attempt.debt
-        if debt.stream is not None and debt.cursor is not None:
-            facts += self.skip(debt.stream, max(debt.cursor.seq, attempt.last_seq), debt.replayed)
+        if debt.cursor is not None:
+            facts += self.skip(debt.cursor.stream, max(debt.cursor.seq, attempt.last_seq), debt.replayed)
             self._acknowledge(debt.cursor, exchange)
         return [*facts, *attempt.close(live=live)]
 
-    def _acknowledge(self, cursor: Entry, exchange: Exchange) -> None:
+    def _acknowledge(self, cursor: Cursor, exchange: Exchange) -> None:
         """A token says that all requests up to it were received."""
         for pending in self.pending.values():
-            entry = pending.entry
-            if entry is not None and entry.stream is cursor.stream and entry.written and entry.seq <= cursor.seq:
+            if pending.place is None or not pending.was_written:
+                continue
+            stream, seq = pending.place
+            if stream is cursor.stream and seq <= cursor.seq:
                 pending.carrier = exchange
 
     def _expect_redelivery(self) -> None:

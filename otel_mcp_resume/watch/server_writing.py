@@ -10,78 +10,96 @@ from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import DuplicateKind, Reason, Side, Stream
 from otel_mcp_resume.watch.facts import DuplicateEvent, Fact
-from otel_mcp_resume.watch.ledger import Entry
 from otel_mcp_resume.watch.pending import Pending
+from otel_mcp_resume.watch.subjects import Subject
 
 if TYPE_CHECKING:
+    from otel_mcp_resume.watch.ledger import StreamLedger
     from otel_mcp_resume.watch.server_attempt import ServerAttempt
     from otel_mcp_resume.watch.server_exchange import Exchange
 
-__all__ = ["settle_stray", "written"]
+__all__ = ["Replayed", "settle_stray", "written_from_router", "written_from_store"]
 
 
-def written(exchange: Exchange, entry: Entry) -> Sequence[Fact]:
-    """`entry` left through the `send` of `exchange`."""
-    attempt, before = exchange.attempt, entry.written
-    entry.written = True
-    facts: list[Fact] = []
-    if attempt is not None and not attempt.is_settled:
-        attempt.note_id(entry.event_id, entry.seq if entry.stream is attempt.debt.stream else 0)
-    if exchange.replaying and attempt is not None:
-        exchange.replaying -= 1
-        facts += _replayed(exchange, attempt, entry, before=before)
-    else:
-        facts += _live(exchange, entry, before=before)
-    if entry.subject is not None:
-        facts += entry.subject.written(exchange)
-    if attempt is not None and not attempt.is_settled:
-        facts += attempt.wrote()
+class Replayed:
+    """One event that a store hands over to a connection."""
+
+    __slots__ = ("event_id", "seq", "stream")
+
+    def __init__(self, event_id: str, stream: StreamLedger | None, seq: int) -> None:
+        self.event_id = event_id
+        self.stream = stream
+        """None if the session's ledger doesn't know the event."""
+        self.seq = seq
+
+
+def written_from_store(exchange: Exchange, event: Replayed) -> Sequence[Fact]:
+    """A replayed event left through the `send` of `exchange`."""
+    attempt = exchange.expect_replay()
+    facts = list(_replayed(exchange, attempt, event))
+    if not attempt.is_settled:
+        is_own = event.stream is not None and event.stream is attempt.debt.stream
+        attempt.note_id(event.event_id, event.seq if is_own else 0)
+        facts += attempt.judge()
     exchange.refresh()
     return facts
 
 
-def _replayed(exchange: Exchange, attempt: ServerAttempt, entry: Entry, *, before: bool) -> Sequence[Fact]:
-    stream, cursor, session = entry.stream, attempt.debt.cursor, exchange.session
+def _replayed(exchange: Exchange, attempt: ServerAttempt, event: Replayed) -> Sequence[Fact]:
+    stream, cursor, session = event.stream, attempt.debt.cursor, exchange.session
     if exchange.request.token is None:
         return attempt.breach(Reason.REPLAY_WITHOUT_TOKEN)
     if stream is None:
         if session is not None and session.storing:
-            exchange.stray[entry] = None  # the store may be about to return the very id that it already replayed
+            exchange.strays[event.event_id] = None  # the store may be about to return the very id that it replayed
             return ()
-        return settle_stray(exchange, entry)
+        return settle_stray(exchange, event.event_id)
     facts: list[Fact] = []
-    stream.parked.pop(entry, None)
+    is_new = stream.parked.pop(event.event_id, None) is not None
     is_other = cursor is not None and stream is not cursor.stream
     if is_other:
         facts += attempt.breach(Reason.CROSS_STREAM_REPLAY)
-    elif before and cursor is not None and entry.seq <= cursor.seq:
+    elif not is_new and cursor is not None and event.seq <= cursor.seq:
         facts.append(_redelivered(exchange, stream.kind))
-    if before and isinstance(entry.subject, Pending):
-        asked_for = cursor is not None and not is_other and entry.seq > cursor.seq
+    subject = stream.subjects.get(event.event_id)
+    if isinstance(subject, Pending) and subject.was_written:
+        asked_for = cursor is not None and not is_other and event.seq > cursor.seq
         if not asked_for:
-            facts.append(entry.subject.repeated())
-    return facts
+            facts.append(subject.repeated())
+    return facts if subject is None else [*facts, *subject.written(exchange)]
 
 
-def settle_stray(exchange: Exchange, entry: Entry) -> Sequence[Fact]:
+def settle_stray(exchange: Exchange, event_id: str) -> Sequence[Fact]:
     """A written event is none of this session's, unless the session's ledger has forgotten some."""
-    exchange.stray.pop(entry, None)
+    exchange.strays.pop(event_id, None)
     attempt, session = exchange.attempt, exchange.session
     if attempt is None or session is None or not session.is_complete:
         return ()
     return attempt.breach(Reason.CROSS_SESSION_REPLAY)
 
 
-def _live(exchange: Exchange, entry: Entry, *, before: bool) -> Sequence[Fact]:
-    stream, session, attempt = entry.stream, exchange.session, exchange.attempt
+def written_from_router(exchange: Exchange, item: str | Subject) -> Sequence[Fact]:
+    """A live message left: one that a store keeps, by its id; or else what it means."""
+    if isinstance(item, Subject):
+        return item.written(exchange)
+    stream, session, attempt = exchange.live, exchange.session, exchange.attempt
     if stream is None or session is None:
         return ()
     facts: list[Fact] = []
-    if before and attempt is not None and entry in attempt.debt.replayed:
+    seq = stream.events.get(item, 0)
+    if item in exchange.doubled:
+        exchange.doubled.discard(item)
         facts.append(_redelivered(exchange, stream.kind))
-    if exchange.is_foreign and attempt is not None:
+    if attempt is not None and exchange.is_foreign:
         facts += attempt.breach(Reason.CROSS_STREAM_REPLAY)
-    facts += session.skip(stream, entry.seq)
+    facts += session.skip(stream, seq)
+    subject = stream.subjects.get(item)
+    if subject is not None:
+        facts += subject.written(exchange)
+    if attempt is not None and not attempt.is_settled:
+        attempt.note_id(item, seq)
+        facts += attempt.judge()
+    exchange.refresh()
     return facts
 
 
