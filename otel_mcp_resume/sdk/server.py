@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from otel_mcp_resume.rules.terms import Generation
-from otel_mcp_resume.sdk import server_sse
 from otel_mcp_resume.sdk.server_http import HttpHooks
 from otel_mcp_resume.sdk.server_transport import TransportHooks
 from otel_mcp_resume.watch.calls import Tools
@@ -33,7 +32,7 @@ STATEFUL = "StreamableHTTPSessionManager._handle_stateful_request"
 STATELESS = "StreamableHTTPSessionManager._handle_stateless_request"
 ANY_GENERATION = "StreamableHTTPSessionManager._handle_request"
 
-HOOKS = (INIT, CONNECT, TERMINATE, REQUEST, STATEFUL, STATELESS, *server_sse.HOOKS)
+HOOKS = (INIT, CONNECT, TERMINATE, REQUEST, STATEFUL, STATELESS)
 
 _HANDSHAKE_VERSIONS = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 """Of the generation with sessions, as the modern SDK routes it: an unknown version belongs to the one without."""
@@ -41,7 +40,6 @@ _HANDSHAKE_VERSIONS = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025
 
 def install(runtime: Runtime) -> None:
     """Puts all hooks in place that this version of the SDK has. The missing ones are reported by the patches."""
-    server_sse.install(runtime)
     transports = TransportHooks(runtime, str(getattr(import_module(MODULE), "GET_STREAM_KEY", "_GET_stream")))
     managers: WeakKeyDictionary[Any, Tools] = WeakKeyDictionary()
 
