@@ -13,14 +13,15 @@ import threading
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from otel_mcp_resume.plugin import Plugin, Providers
 from otel_mcp_resume.report.fields import PLUGIN_LOGGER
-from otel_mcp_resume.rooms import Room, visit_imported, watch_imports
 from otel_mcp_resume.settings import METRICS_OTEL, METRICS_PROMETHEUS, Settings
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
+
+    from otel_mcp_resume.plugin import Plugin
+    from otel_mcp_resume.rooms import Room
 
 __all__ = [
     "ENTRY_POINT",
@@ -79,7 +80,7 @@ def activate(
 ) -> bool:
     """What every way ends in. Whether the plugin is on afterwards. Never raises."""
     try:
-        return _activate(way, Providers(tracer_provider, meter_provider))
+        return _activate(way, tracer_provider, meter_provider)
     except Exception as error:  # noqa: BLE001 - a broken or missing library must not cost the application its start
         _warn([f"not enabled: {error!r}"])
         return False
@@ -104,11 +105,14 @@ def ways() -> list[Way]:
     return list(_state.ways)
 
 
-def _activate(way: Way, providers: Providers) -> bool:
+def _activate(way: Way, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None) -> bool:
     settings, warnings = Settings.from_environ(os.environ, default_metrics=default_metrics(way))
     if settings.enabled is False or (way is Way.ENVIRONMENT and settings.enabled is None):
         _warn(warnings)
         return False
+    from otel_mcp_resume.plugin import Plugin, Providers  # here, because a library that is missing is a warning
+
+    providers = Providers(tracer_provider, meter_provider)
     with _state.lock:
         plugin = _state.plugin
         is_new = plugin is None
@@ -125,6 +129,8 @@ def _activate(way: Way, providers: Providers) -> bool:
 
 
 def _open_rooms() -> None:
+    from otel_mcp_resume.rooms import visit_imported, watch_imports
+
     with _state.lock:
         watching, _state.watching = _state.watching, True
     if not watching:

@@ -220,3 +220,16 @@ def test_the_end_of_the_interpreter_is_quiet(installed: Environment) -> None:
     run = installed.run(script, OTEL_MCP_RESUME="1", OTEL_EXPORTER_PROMETHEUS_PORT="0")
     assert run.returncode == 0
     assert [line for line in run.stderr.splitlines() if "/metrics is at" not in line] == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("library", "way"),
+    [("wrapt", FUNCTION), ("prometheus_client", FUNCTION), ("prometheus_client", INSTRUMENTOR)],
+)
+def test_a_missing_library_is_a_warning(installed: Environment, library: str, way: str) -> None:
+    script = f"import sys; sys.modules[{library!r}] = None\n{way}\n{IMPORT}\nprint('goes on')"
+    run = installed.run(script)
+    assert (run.returncode, run.stdout) == (0, "goes on\n"), run.stderr
+    assert run.stderr.count("otel-mcp-resume: not enabled") == 1
+    assert library in run.stderr
