@@ -132,6 +132,8 @@ class Silence:
     ids: bool = False
     """Events with an id came, none of which settled anything."""
     messages: bool = False
+    delivered: bool = False
+    """An id or a message came that had not been seen before."""
     heartbeats: bool = False
     """Comments, or blocks without id and data, came."""
     barren_attempts: int = 0
@@ -147,7 +149,7 @@ def judge_silence(seen: Silence) -> Verdict:
 
 
 def _what_was_missing(seen: Silence) -> Reason:  # noqa: PLR0911 - a list of cases, in their order
-    if seen.barren_attempts >= LOOP_LENGTH - 1 and not seen.ids and not seen.messages:
+    if seen.barren_attempts >= LOOP_LENGTH - 1 and not seen.delivered:
         return Reason.RECONNECT_LOOP
     if seen.other_generation:
         return Reason.GENERATION_CHANGED

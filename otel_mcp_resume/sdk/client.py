@@ -154,8 +154,11 @@ class ClientHooks:
         self._runtime.report(facts)
 
     def _finish(self, exchange: Exchange) -> None:
-        if exchange.stream is not None:
-            exchange.transport.finished(exchange.stream)
+        try:
+            self._tap.finish(exchange)
+        finally:
+            if exchange.stream is not None:
+                exchange.transport.finished(exchange.stream)
 
     def _leave(self, instance: Any) -> None:
         self._transport(instance).leave()

@@ -18,6 +18,7 @@ from otel_mcp_resume.watch.transport import session_in_url
 if TYPE_CHECKING:
     from otel_mcp_resume.sdk.patches import AsyncWrapper
     from otel_mcp_resume.sdk.runtime import Runtime
+    from otel_mcp_resume.watch.client_stream import ClientStream
     from otel_mcp_resume.watch.connection import Connection
 
 __all__ = ["HttpTap"]
@@ -78,7 +79,7 @@ class HttpTap:
     def _begin(self, exchange: Exchange, http: Any, request: Any) -> RequestHead | None:
         exchange.http = http  # `sse_client` makes its own
         method = str(request.method)
-        if method not in ("GET", "POST"):
+        if method not in ("GET", "POST") or not _opens_streams(request, method, exchange.transport.generation):
             return None
         head = _request_head(request, exchange.transport.generation)
         redirected, exchange.redirect = exchange.redirect, None
@@ -86,8 +87,9 @@ class HttpTap:
             if redirected[0] == request.url:
                 return head  # the SDK followed it, so this is still the same request
             self._take(exchange, redirected[1], redirected[2])
-        if exchange.stream is not None:
-            facts, exchange.attempt = exchange.stream.requesting(head)
+        exchange.attempt = None
+        if stream := _stream_of(exchange, head):
+            facts, exchange.attempt = stream.requesting(head)
             self._report(facts)
         if method == "POST":
             self._report(exchange.transport.posting(head, exchange.method))
@@ -101,12 +103,13 @@ class HttpTap:
     def _failure(self, exchange: Exchange, head: RequestHead, error: Exception) -> None:
         response = getattr(error, "response", None)
         if response is not None:  # a hook of the application's own turned the answer into an exception
-            self._take(exchange, head, _response_head(response))
+            if connection := self._take(exchange, head, _response_head(response)):
+                self._end(connection, Disconnect.CANCELLED)  # and nobody will read it
             return
         if head.method == "POST" and exchange.call is not None and type(error).__name__ not in _NEVER_SENT:
             exchange.transport.call_left(*exchange.call)
-        if exchange.stream is not None:
-            self._report(exchange.stream.responded(head, None, exchange.attempt)[0])
+        if stream := _stream_of(exchange, head):
+            self._report(stream.responded(head, None, exchange.attempt)[0])
 
     def _answer(self, exchange: Exchange, head: RequestHead, response: Any) -> None:
         answer = _response_head(response)
@@ -123,9 +126,10 @@ class HttpTap:
     def _take(self, exchange: Exchange, head: RequestHead, answer: ResponseHead) -> Connection | None:
         if head.method == "POST":
             self._report(exchange.transport.posted(head, answer, exchange.method))
-        if exchange.stream is None:
+        stream = _stream_of(exchange, head)
+        if stream is None:
             return None
-        facts, connection = exchange.stream.responded(head, answer, exchange.attempt)
+        facts, connection = stream.responded(head, answer, exchange.attempt)
         self._report(facts)
         exchange.connection = connection
         return connection
@@ -135,6 +139,8 @@ class HttpTap:
         redirected, exchange.redirect = exchange.redirect, None
         if redirected is not None:
             self._take(exchange, redirected[1], redirected[2])
+        if exchange.connection is not None:
+            self._end(exchange.connection, Disconnect.CANCELLED)  # in case that nobody closed the response
 
     def _feed(self, connection: Connection, text: str) -> None:
         facts = connection.feed(text)
@@ -200,6 +206,24 @@ class HttpTap:
 
     def _learned(self, learn: Callable[[str], None], body: bytes) -> None:
         learn(body.decode("utf-8", "replace"))
+
+
+def _opens_streams(request: Any, method: str, generation: Generation) -> bool:
+    """Every MCP request accepts an event stream, but for the posts of HTTP+SSE.
+
+    From 2.0 on the SDK runs the application's callbacks in the context of the exchange that brought the message: what
+    they request, maybe over the same HTTP client, is theirs.
+    """
+    if method == "POST" and generation is Generation.SSE:
+        return True
+    return "text/event-stream" in request.headers.get("accept", "")
+
+
+def _stream_of(exchange: Exchange, head: RequestHead) -> ClientStream | None:
+    """The stream that a response belongs to. Over HTTP+SSE a POST has none: the answer comes on the session's."""
+    if head.method == "POST" and exchange.transport.generation is Generation.SSE:
+        return None
+    return exchange.stream
 
 
 def _request_head(request: Any, generation: Generation) -> RequestHead:

@@ -85,13 +85,14 @@ class Attempt:
         """The proof timeout passed."""
         self._expired(self)
 
-    def silence(self, *, resumable: bool) -> Silence:
-        """What was seen, for an attempt that nothing settled."""
+    def silence(self, *, resumable: bool = True, delivered: bool = False) -> Silence:
+        """What was seen, for an attempt that nothing settled. `delivered` is whether anything new came."""
         return Silence(
             token=self.binding.token,
             ids_before=self.ids_before,
             ids=self.first_id is not None,
             messages=self.messages,
+            delivered=delivered,
             heartbeats=self.heartbeats,
             barren_attempts=self.barren,
             other_generation=self.binding.generation is not self.generation,

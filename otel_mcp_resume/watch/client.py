@@ -59,11 +59,11 @@ class ClientWatch:
         self.clock = clock
         self._emit = emit
         self._limits = limits
-        self.calls = UnansweredCalls(clock)
         self._start_empty()
 
     def _start_empty(self) -> None:
         self.lock = threading.RLock()
+        self.calls = UnansweredCalls(self.clock)
         self.memory = EventMemory(self._limits.max_events)
         self.streams: set[ClientStream] = set()
         self._cursors = CursorMemory(self._limits.max_streams)
@@ -71,7 +71,7 @@ class ClientWatch:
         self._open: dict[int, tuple[Attempt, Connection]] = {}
 
     def after_fork(self) -> None:
-        """In a forked child no thread holds the lock that the parent's may have held."""
+        """In a forked child no thread holds a lock that one of the parent's may have held."""
         self._start_empty()
 
     def transport(self, url: str) -> ClientTransport:
@@ -106,12 +106,11 @@ class ClientWatch:
                 return Received(stream.session_id, stream.generation, stream.kind, stream.request_id)
         return self._cursors.find(origin, token, session_id)
 
-    def keep_cursor(self, stream: ClientStream, connection: Connection) -> None:
-        """Remembers the last token of a connection that ended. Holds the lock."""
-        assert stream.last_id is not None
+    def keep_cursor(self, stream: ClientStream, key: str | int, connection: Connection) -> None:
+        """Remembers the last token of a connection that ended, by its `short_key`. Holds the lock."""
         self._cursors.keep(
             stream.transport.origin,
-            stream.last_id,
+            key,
             Received(stream.session_id, stream.generation, stream.kind, connection.request_id),
         )
 

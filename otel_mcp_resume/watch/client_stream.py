@@ -8,8 +8,8 @@ from otel_mcp_resume.rules.terms import Disconnect, Generation, Outcome, Reason,
 from otel_mcp_resume.rules.verdict import Verdict, judge_session, judge_silence, judge_status
 from otel_mcp_resume.watch.attempt import Attempt, Binding
 from otel_mcp_resume.watch.connection import SHOWN_ID, Connection
-from otel_mcp_resume.watch.facts import AttemptBegun, Context, Fact, Node, StreamOpened, StreamReopened
-from otel_mcp_resume.watch.seen import SeenIds
+from otel_mcp_resume.watch.facts import AttemptBegun, Fact, Node, StreamOpened, StreamReopened
+from otel_mcp_resume.watch.seen import SeenIds, short_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ __all__ = ["ClientStream"]
 
 _NOT_OFFERED = (Reason.BAD_REQUEST, Reason.SESSION_NOT_FOUND, Reason.NOT_SUPPORTED)
 """400, 404 and 405 to the first GET: a server without a standalone stream says so in one of these ways."""
+_NO_STREAM = Verdict(Outcome.FAILED, Reason.NOT_EVENT_STREAM)
 
 
 class ClientStream:
@@ -38,6 +39,7 @@ class ClientStream:
         "has_ids",
         "kind",
         "last_id",
+        "last_key",
         "lost",
         "method",
         "opened",
@@ -62,6 +64,9 @@ class ClientStream:
         self.session_id: str | None = None
         self.seen = SeenIds(self.watch.memory)
         self.last_id: str | None = None
+        """As it is shown, which may be its front only."""
+        self.last_key: str | int | None = None
+        """What it is known by."""
         self.has_ids = False
         self.opened = False
         self.answered = False
@@ -105,8 +110,8 @@ class ClientStream:
                 response.status if response else None, event_stream=bool(response and response.event_stream)
             )
             if verdict is not None or response is None:
-                if attempt and verdict and verdict.reason is Reason.NOT_EVENT_STREAM and request.method == "POST":
-                    verdict = judge_silence(attempt.silence(resumable=False))  # a token shown to a stateless server
+                if attempt and request.token and verdict == _NO_STREAM and request.method == "POST":
+                    verdict = judge_silence(attempt.silence(resumable=False))  # shown to a stateless server
                 facts = attempt.settle(verdict, now) if attempt and verdict else []
                 self._note_refusal(request, response, verdict, is_attempt=attempt is not None)
                 return facts, None
@@ -140,7 +145,7 @@ class ClientStream:
 
     def _binding(self, request: RequestHead) -> Binding:
         token = request.token
-        if token is None or token in self.seen or token == self.last_id:
+        if token is None or token in self.seen or short_key(token) == self.last_key:
             session_id = self.session_id if self.session_id is not None else request.session_id
             return Binding(token, session_id, self.generation, self.request_id)
         if received := self.watch.received(self.transport.origin, token, request.session_id):
@@ -212,6 +217,7 @@ class ClientStream:
         """An id was on the wire for an event. What it repeats, if it does."""
         self.has_ids = True
         self.last_id = event_id if len(event_id) <= SHOWN_ID else event_id[:SHOWN_ID]
+        self.last_key = short_key(event_id)
         return self.seen.add(event_id, data)
 
     def responded_with(self, answered: str, data: str) -> None:
@@ -230,8 +236,8 @@ class ClientStream:
         """Holds the lock."""
         self.ended_at = self.watch.clock()
         self.lost = not self.answered and not self.cancelled and cause in (Disconnect.CLOSED, Disconnect.RESET)
-        if self.last_id is not None:
-            self.watch.keep_cursor(self, connection)
+        if self.last_key is not None:
+            self.watch.keep_cursor(self, self.last_key, connection)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -269,18 +275,3 @@ class ClientStream:
         with self.watch.lock:
             self.seen.close()
             self.watch.streams.discard(self)
-
-
-def context_of(stream: ClientStream, request: RequestHead | None, response: ResponseHead | None) -> Context:
-    """What spans and records show of an exchange."""
-    transport = stream.transport
-    session_id = (response and response.session_id) or (request and request.session_id) or stream.session_id
-    return Context(
-        session_id=session_id if stream.generation is not Generation.STATELESS else None,
-        protocol_version=request.protocol_version if request else None,
-        method=stream.method,
-        request_id=stream.request_id,
-        status_code=response.status if response else None,
-        server_address=transport.address,
-        server_port=transport.port,
-    )

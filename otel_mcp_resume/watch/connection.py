@@ -9,6 +9,7 @@ from otel_mcp_resume.rules.terms import Disconnect, DuplicateKind, Outcome, Side
 from otel_mcp_resume.rules.verdict import EventEvidence, judge_event, judge_session, judge_silence, same_request
 from otel_mcp_resume.watch.facts import DuplicateEvent, EventInWindow, Fact, Node, StreamClosed, Violated
 from otel_mcp_resume.watch.jsonrpc import response_id
+from otel_mcp_resume.watch.seen import EVICTIONS_AT_ONCE
 from otel_mcp_resume.watch.sse import Block, SseScanner
 
 if TYPE_CHECKING:
@@ -68,30 +69,35 @@ class Connection:
         facts: list[Fact] = []
         for block in self._scanner.feed(text):
             self._block(block, facts)
+        watch = self.stream.watch
+        if watch.memory.evicted >= EVICTIONS_AT_ONCE:
+            facts += watch.evictions()
         return facts
 
     def _block(self, block: Block, facts: list[Fact]) -> None:
         event_id, data, event = block
         stream = self.stream
-        attempt = self.attempt
-        if attempt is not None:
-            attempt.heartbeats = attempt.heartbeats or (event_id is None and data is None)
         if event and event != "message":
             self._named_endpoint(event, data, facts)
             data = None  # the SDKs ignore other event types, but not their ids
-        if event_id is None and data is None:
+        attempt = self.attempt
+        if event_id is None and not data:
+            if attempt is not None:
+                attempt.heartbeats = True
             return
         repeated = answered = None
+        is_new = bool(data)
         if data:
             self._count()
             self.events += 1
             if self._answers and (answered := response_id(data)) is not None:
                 stream.responded_with(answered, data)
         if event_id:
+            is_new = is_new or event_id not in stream.seen
             repeated = stream.saw_id(event_id, data)
         elif event_id == "":
-            stream.last_id = None  # WHATWG: an empty id resets the last event id
-        if repeated is not DuplicateKind.REDELIVERED:
+            stream.last_id = stream.last_key = None  # WHATWG: an empty id resets the last event id
+        if is_new and repeated is not DuplicateKind.REDELIVERED:
             self._delivered = True
             stream.barren = 0
         if attempt is not None or repeated is not None or answered is not None:
@@ -169,7 +175,7 @@ class Connection:
         """Nothing settled the attempt until the connection ended or the proof timeout passed. Holds the lock."""
         if attempt.settled:
             return []
-        facts = self._settle(attempt, judge_silence(attempt.silence(resumable=True)))
+        facts = self._settle(attempt, judge_silence(attempt.silence(delivered=self._delivered)))
         if not self._delivered:
             self.stream.barren += 1
         return facts

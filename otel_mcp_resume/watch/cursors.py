@@ -45,10 +45,10 @@ class CursorMemory:
         if len(self._initialised) > self._limit:
             self._initialised.popitem(last=False)
 
-    def keep(self, origin: str, token: str, received: Received) -> None:
-        """Remembers what `token` was received under."""
-        bindings = self._received.setdefault((origin, short_key(token)), [])
-        self._received.move_to_end((origin, short_key(token)))
+    def keep(self, origin: str, key: str | int, received: Received) -> None:
+        """Remembers what a token was received under; `key` is its `short_key`."""
+        bindings = self._received.setdefault((origin, key), [])
+        self._received.move_to_end((origin, key))
         if received in bindings:
             bindings.remove(received)
         bindings.append(received)

@@ -50,12 +50,22 @@ class Deadlines:
     def add(self, item: Expirable) -> None:
         """Starts the time of `item`. Never blocks on an item that is being told."""
         with self._changed:
+            if self._closed:
+                return
             self._due[id(item)] = (self._clock() + self.seconds, item)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="otel-mcp-resume-deadlines", daemon=True)
-                self._thread.start()
-            elif len(self._due) == 1:
-                self._changed.notify()
+            if self._thread is not None:
+                if len(self._due) == 1:
+                    self._changed.notify()
+                return
+            thread = threading.Thread(target=self._run, name="otel-mcp-resume-deadlines", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # no thread can be had at present; the next item tries again
+                failed = error
+            else:
+                self._thread = thread
+                return
+        self._on_error("deadlines", failed)
 
     def forget(self, item: Expirable) -> None:
         """`item` has settled. Harmless if it was never added or is already past."""

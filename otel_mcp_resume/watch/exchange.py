@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Generation
+from otel_mcp_resume.watch.facts import Context
 
-__all__ = ["RequestHead", "ResponseHead", "generation_of"]
+if TYPE_CHECKING:
+    from otel_mcp_resume.watch.client_stream import ClientStream
+
+__all__ = ["RequestHead", "ResponseHead", "context_of", "generation_of"]
 
 FIRST_STATELESS = "2026-07-28"
 
@@ -44,3 +49,18 @@ class ResponseHead:
     session_id: str | None = None
     """As named; None also if several headers disagree, since then none is evidence."""
     event_stream: bool = False
+
+
+def context_of(stream: ClientStream, request: RequestHead | None, response: ResponseHead | None) -> Context:
+    """What spans and records show of an exchange."""
+    transport = stream.transport
+    session_id = (response and response.session_id) or (request and request.session_id) or stream.session_id
+    return Context(
+        session_id=session_id if stream.generation is not Generation.STATELESS else None,
+        protocol_version=request.protocol_version if request else None,
+        method=stream.method,
+        request_id=stream.request_id,
+        status_code=response.status if response else None,
+        server_address=transport.address,
+        server_port=transport.port,
+    )

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 __all__ = ["id_text", "response_id"]
 
-_ID = r'("(?:[^"\\]|\\.)*"|-?[0-9]+|null)'
+_ID = r'("[ !#-\[\]-~]*"|-?[0-9]+|null)'
+"""An id that can be written in one way only; one with escapes, or beyond ASCII, is found by parsing."""
 _VERSION = r'"jsonrpc"\s*:\s*"2\.0"'
 _FRONT = re.compile(rf'\s*\{{\s*(?:{_VERSION}\s*,\s*)?(?:"id"\s*:\s*{_ID}\s*,\s*)?(?:{_VERSION}\s*,\s*)?"(\w+)"\s*:')
 _BACK = re.compile(rf'[,{{]\s*"id"\s*:\s*{_ID}\s*(?:,\s*{_VERSION}\s*)?\}}\s*$')

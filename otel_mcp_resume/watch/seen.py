@@ -10,7 +10,7 @@ from collections import deque
 
 from otel_mcp_resume.rules.terms import DuplicateKind
 
-__all__ = ["EventMemory", "SeenIds", "short_key"]
+__all__ = ["EVICTIONS_AT_ONCE", "EventMemory", "SeenIds", "short_key"]
 
 LONG_ID = 128
 """Characters. Of a longer id only the hash is kept, so that a hostile peer decides nothing about memory."""
@@ -19,6 +19,10 @@ LONG_ID = 128
 def short_key(event_id: str) -> str | int:
     """What is remembered of an id: itself, or the hash of a long one."""
     return event_id if len(event_id) <= LONG_ID else hash(event_id)
+
+
+EVICTIONS_AT_ONCE = 1000
+"""Evictions after which an open stream reports them, rather than at its end."""
 
 
 class EventMemory:
@@ -73,6 +77,8 @@ class SeenIds:
         payload = hash(data) if data else None
         payloads = self._payloads
         if key not in payloads:
+            if not self.open:
+                return None  # nobody would ever give it back
             payloads[key] = payload
             self._memory.added(self)
             return None

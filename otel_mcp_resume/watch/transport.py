@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 from otel_mcp_resume.rules.terms import Generation, Side, Stream, ViolationRule
-from otel_mcp_resume.watch.client_stream import ClientStream, context_of
-from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
+from otel_mcp_resume.watch.client_stream import ClientStream
+from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead, context_of
 from otel_mcp_resume.watch.facts import Context, Fact, Node, SessionClosed, SessionOpened, Violated
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ __all__ = ["ClientTransport", "session_in_url"]
 
 _SESSION_PARAMETERS = ("session_id", "sessionId", "sessionid")
 """How the `endpoint` of an HTTP+SSE server names its session: Python, TypeScript and others."""
+
+LISTENS = 64
+"""Filters of subscriptions of one client that are remembered. The oldest is forgotten first."""
 
 
 def session_in_url(url: str) -> str | None:
@@ -82,8 +85,9 @@ class ClientTransport:
             stream.ended_at = before.ended_at
             stream.cut = before.cut
             stream.session_id = before.session_id
-        if len(self._lost_listens) < 64:
-            self._lost_listens[wanted] = stream
+        self._lost_listens[wanted] = stream
+        if len(self._lost_listens) > LISTENS:
+            del self._lost_listens[next(iter(self._lost_listens))]
         return stream
 
     def finished(self, stream: ClientStream) -> None:
