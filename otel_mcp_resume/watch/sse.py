@@ -51,6 +51,9 @@ class SseScanner:
         if self._swallow and text:
             text = text.removeprefix(self._swallow)
             self._swallow = ""
+        if not self._parts and (whole := _WHOLE(text)):  # nearly always: one piece is one event of one data line
+            first, event, second, data = whole.groups()
+            return (Block(first if second is None else second, data, event),)
         if "\r" in text:
             self._swallow = "\n" if text[-1] == "\r" else ""
             text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -59,8 +62,6 @@ class SseScanner:
                 self._keep(text)
                 return ()
             text = self._taken() + text
-        elif 0 < text.find("\n\n") == len(text) - 2:
-            return (_block(text),)  # the common case: one piece is one event
         *whole, rest = text.split("\n\n")
         if rest:
             self._keep(rest)
