@@ -7,10 +7,30 @@ from typing import ClassVar
 
 from hypothesis.stateful import RuleBasedStateMachine
 
-from otel_mcp_resume.rules.boundary import LoggedEvent, ResumptionBoundaryError, ResumptionProblem, StreamEventLog
+from otel_mcp_resume.rules.boundary import (
+    LoggedEvent,
+    ResumptionBoundaryError,
+    ResumptionKind,
+    ResumptionProblem,
+    StreamEventLog,
+    handle_reconnect,
+)
 
-__all__ = ["UNLIMITED", "ModelMachine", "Request", "Session", "Stream"]
+__all__ = [
+    "SESSIONS",
+    "UNLIMITED",
+    "ModelMachine",
+    "Request",
+    "Session",
+    "Stream",
+    "has_had_streams",
+    "has_open_streams",
+    "has_pending_requests",
+    "has_room",
+    "has_sessions",
+]
 
+SESSIONS = ["S1", "S2", "S3"]
 UNLIMITED = dict.fromkeys(
     [
         "max_sessions",
@@ -158,6 +178,20 @@ class ModelMachine(RuleBasedStateMachine):
             return
         self.assert_stream_had_to_go(stream)
 
+    def resume(self, session: Session, stream: Stream, number: int) -> tuple[LoggedEvent[str], ...]:
+        try:
+            resumption = handle_reconnect(self.log, session.name, stream.tokens[number])
+        except ResumptionBoundaryError as error:
+            self.assert_problem(error, ResumptionProblem.EVICTED)
+            self.assert_refusal_had_to_be(stream, number)
+            return ()
+        assert not stream.closed
+        self.touch(session, stream)
+        assert resumption.kind is ResumptionKind.STREAM
+        assert [(event.event_id, event.payload) for event in resumption.events] == stream.owed(number)
+        assert (resumption.stream, resumption.finished) == (stream.name, stream.finished)
+        return resumption.events
+
     def received(self, stream: Stream, events: tuple[LoggedEvent[str], ...]) -> None:
         """Its client received these, then it was cut."""
         for event in events:
@@ -172,3 +206,26 @@ class ModelMachine(RuleBasedStateMachine):
             skipped = [n for n in range(stream.read + 1, number) if not stream.is_void(n)]
             assert not skipped
             stream.read = number
+
+
+# Preconditions. No lambdas: releases of hypothesis exist that parse the source of one at every step.
+
+
+def has_room(model: ModelMachine) -> bool:
+    return len(model.live) < len(SESSIONS)
+
+
+def has_sessions(model: ModelMachine) -> bool:
+    return bool(model.live)
+
+
+def has_open_streams(model: ModelMachine) -> bool:
+    return any(session.current for session in model.live.values())
+
+
+def has_had_streams(model: ModelMachine) -> bool:
+    return any(session.streams for session in model.live.values())
+
+
+def has_pending_requests(model: ModelMachine) -> bool:
+    return any(session.pending for session in model.live.values())

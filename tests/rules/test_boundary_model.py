@@ -14,15 +14,24 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from otel_mcp_resume.rules.boundary import (
-    LoggedEvent,
     ResumptionBoundaryError,
     ResumptionKind,
     ResumptionProblem,
     handle_reconnect,
 )
-from tests.rules.boundary_model import UNLIMITED, ModelMachine, Request, Session, Stream
+from tests.rules.boundary_model import (
+    SESSIONS,
+    UNLIMITED,
+    ModelMachine,
+    Request,
+    Session,
+    has_had_streams,
+    has_open_streams,
+    has_pending_requests,
+    has_room,
+    has_sessions,
+)
 
-SESSIONS = ["S1", "S2", "S3"]
 NAMES = ["a", "b", "c"]
 indices = st.integers(0, 63)
 rarely = st.sampled_from([False] * 7 + [True])
@@ -34,7 +43,7 @@ class BoundaryMachine(ModelMachine):
         self.register(0)
         self.register(1)
 
-    @precondition(lambda self: len(self.live) < len(SESSIONS))
+    @precondition(has_room)
     @rule(index=indices)
     def register(self, index: int) -> None:
         name = SESSIONS[index % len(SESSIONS)]
@@ -46,7 +55,7 @@ class BoundaryMachine(ModelMachine):
         self.now += 1
         self.live[name] = Session(name, self.now)
 
-    @precondition(lambda self: self.live)
+    @precondition(has_sessions)
     @rule(index=indices, names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=6), last=rarely)
     def append(self, index: int, names: list[str], *, last: bool) -> None:
         if (session := self.session(index)) is None:
@@ -60,7 +69,7 @@ class BoundaryMachine(ModelMachine):
             else:
                 self.log_event(session, name, token, payload, None).finished = last
 
-    @precondition(lambda self: any(session.current for session in self.live.values()))
+    @precondition(has_open_streams)
     @rule(index=indices, which=indices)
     def append_to_a_stream(self, index: int, which: int) -> None:
         """One of those that a session resumption opened, too."""
@@ -80,7 +89,7 @@ class BoundaryMachine(ModelMachine):
         else:
             self.log_event(session, name, token, payload, None)
 
-    @precondition(lambda self: self.live)
+    @precondition(has_sessions)
     @rule(index=indices, name=st.sampled_from([None, *NAMES]))
     def queue(self, index: int, name: str | None) -> None:
         if (session := self.session(index)) is None:
@@ -98,7 +107,7 @@ class BoundaryMachine(ModelMachine):
         if name is not None and token is not None:
             self.log_event(session, name, token, key, request)
 
-    @precondition(lambda self: any(session.pending for session in self.live.values()))
+    @precondition(has_pending_requests)
     @rule(index=indices, which=indices)
     def answer(self, index: int, which: int) -> None:
         session = self.session(index)
@@ -108,7 +117,7 @@ class BoundaryMachine(ModelMachine):
             assert not self.log.mark_answered(session.name, key)
             del session.pending[key]
 
-    @precondition(lambda self: self.live)
+    @precondition(has_sessions)
     @rule(index=indices, name=st.sampled_from(NAMES))
     def deliver_queued(self, index: int, name: str) -> None:
         if (session := self.session(index)) is None:
@@ -123,7 +132,7 @@ class BoundaryMachine(ModelMachine):
         for event, request in zip(events, due, strict=True):
             self.log_event(session, name, event.event_id, request.payload, request)
 
-    @precondition(lambda self: self.live)
+    @precondition(has_sessions)
     @rule(index=indices, connected=st.sets(st.sampled_from(NAMES)), cut=indices)
     def resume_session(self, index: int, connected: set[str], cut: int) -> None:
         if (session := self.session(index)) is None:
@@ -142,7 +151,7 @@ class BoundaryMachine(ModelMachine):
             self.log_event(session, stream.name, event.event_id, event.payload, session.pending[event.payload])
         self.received(stream, resumption.events[: cut % (len(resumption.events) + 1)])
 
-    @precondition(lambda self: any(session.streams for session in self.live.values()))
+    @precondition(has_had_streams)
     @rule(index=indices, which=indices, cuts=st.lists(indices, min_size=1, max_size=4))
     def client_comes_back(self, index: int, which: int, cuts: list[int]) -> None:
         """Again and again, each time with the last token that it received."""
@@ -154,7 +163,7 @@ class BoundaryMachine(ModelMachine):
                 events = self.resume(session, stream, stream.read)
                 self.received(stream, events[: 1 + cut % max(1, len(events))])
 
-    @precondition(lambda self: any(session.streams for session in self.live.values()))
+    @precondition(has_had_streams)
     @rule(index=indices, positions=st.lists(indices, min_size=1, max_size=4))
     def somebody_shows_a_token(self, index: int, positions: list[int]) -> None:
         """Any of those that were ever issued in the session."""
@@ -164,34 +173,20 @@ class BoundaryMachine(ModelMachine):
             for position in positions if places else ():
                 self.resume(session, *places[position % len(places)])
 
-    def resume(self, session: Session, stream: Stream, number: int) -> tuple[LoggedEvent[str], ...]:
-        try:
-            resumption = handle_reconnect(self.log, session.name, stream.tokens[number])
-        except ResumptionBoundaryError as error:
-            self.assert_problem(error, ResumptionProblem.EVICTED)
-            self.assert_refusal_had_to_be(stream, number)
-            return ()
-        assert not stream.closed
-        self.touch(session, stream)
-        assert resumption.kind is ResumptionKind.STREAM
-        assert [(event.event_id, event.payload) for event in resumption.events] == stream.owed(number)
-        assert (resumption.stream, resumption.finished) == (stream.name, stream.finished)
-        return resumption.events
-
-    @precondition(lambda self: self.live)
+    @precondition(has_sessions)
     @rule(index=indices, name=st.sampled_from(NAMES), really=rarely)
     def close_stream(self, index: int, name: str, *, really: bool) -> None:
         if really and (session := self.session(index)) is not None and self.log.close_stream(session.name, name):
             session.current.pop(name).closed = True
 
-    @precondition(lambda self: self.live)
+    @precondition(has_sessions)
     @rule(index=indices, really=rarely)
     def unregister(self, index: int, *, really: bool) -> None:
         if really and (session := self.session(index)) is not None:
             assert self.log.unregister_session(session.name)
             self.ended.append(self.live.pop(session.name))
 
-    @precondition(lambda self: self.live)
+    @precondition(has_sessions)
     @rule(index=indices, which=indices)
     def present_a_token_elsewhere(self, index: int, which: int) -> None:
         """Tokens of all other sessions, those that have ended included, are refused in this one."""
@@ -242,7 +237,7 @@ class EvictingMachine(BoundaryMachine):
 
 
 SETTINGS = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=100, stateful_step_count=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestBoundaryModel = BoundaryMachine.TestCase
 TestBoundaryModel.settings = SETTINGS
