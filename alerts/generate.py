@@ -7,6 +7,7 @@ everything, the Prometheus files included, goes to another directory, with your 
     python alerts/generate.py --out DIR --grafana https://grafana.example.com --keep cluster --keep namespace
 """
 
+# ruff: noqa: INP001 - a script beside what it writes, no package
 from __future__ import annotations
 
 import argparse
@@ -130,7 +131,7 @@ def _grafana_rule(rule: Rule, recorded: dict[str, str], options: Options, titles
 
 
 def _grafana_queries(expr: str, data_source: str) -> list[dict[str, Any]]:
-    """The query, and what makes any number it returns an alert, whatever the number is. As Grafana's own import does."""
+    """The query, and what makes an alert of any number that it returns. Grafana's own import does it in this way."""
     return [
         {
             "refId": "query",
@@ -190,12 +191,12 @@ def recording(group: Group) -> list[Rule]:
 class _Dumper(yaml.SafeDumper):
     """Block style for what has lines of its own, and no references to what was written above."""
 
-    def ignore_aliases(self, data: object) -> bool:
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the base's signature
         return True
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+def _text(_: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
 _Dumper.add_representer(str, _text)
@@ -223,7 +224,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _for_each(files: dict[str, str], directory: Path, act: Callable[[Path, str], bool]) -> int:
-    return 1 if any([act(directory / name, text) for name, text in files.items()]) else 0
+    return min(1, sum(act(directory / name, text) for name, text in files.items()))
 
 
 def _stale(path: Path, text: str) -> bool:

@@ -70,7 +70,11 @@ def test_every_label_and_value_is_in_the_table_of_names(rule: Any) -> None:
 
 def test_whatever_is_watched_exists_at_zero_from_the_start(rule: Any) -> None:
     """Of every counter that a selector asks for, and of every alternative in it, there is a series before any event."""
-    born = [(metric.name, dict(zip(metric.labels, values))) for side in Side for metric, values in zero_series(side)]
+    born = [
+        (metric.name, dict(zip(metric.labels, values, strict=True)))
+        for side in Side
+        for metric, values in zero_series(side)
+    ]
     for selector in selectors(rule):
         positive = [m for m in selector.matchers.matchers if m.op in (promql.MatchOp.Equal, promql.MatchOp.Re)]
         if not is_counter(selector.name) or "hook" in EXPORTED[selector.name or ""].labels:

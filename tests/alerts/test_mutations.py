@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).with_name("mutate.py")
 
 
 def mutate(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True)
+    return subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
 
 
 def test_every_change_is_noticed(tool: Callable[[str], str], rule_name: str) -> None:
@@ -25,9 +25,7 @@ def test_every_change_is_noticed(tool: Callable[[str], str], rule_name: str) -> 
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_a_change_that_no_test_notices_is_reported(
-    tool: Callable[[str], str], directory: Path, tmp_path: Path
-) -> None:
+def test_a_change_that_no_test_notices_is_reported(tool: Callable[[str], str], directory: Path, tmp_path: Path) -> None:
     """The script itself can fail: with the tests of an alert gone, everything goes unnoticed."""
     tool("promtool")
     copy = shutil.copytree(directory, tmp_path / "alerts")
