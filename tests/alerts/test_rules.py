@@ -71,3 +71,15 @@ def test_the_dashboard_exists_where_dashboards_are(alert: Any, directory: Path) 
     uid = re.search(r"/d/([\w-]+)", alert.raw["annotations"]["dashboard_url"])
     assert uid
     assert boards is None or any(f'"uid": "{uid[1]}"' in board.read_text() for board in boards)
+
+
+def test_the_overview_names_every_alert_and_its_severities(alerts: list[Any], directory: Path) -> None:
+    rows = re.findall(
+        r"^\| (?:\[(\w+)\]\(runbooks/\1\.md\))? ?\| ([\w, ]+) \|", (directory / "README.md").read_text(), re.MULTILINE
+    )
+    listed: set[tuple[str, str]] = set()
+    name = ""
+    for link, severities in rows:
+        name = link or name
+        listed |= {(name, severity) for severity in severities.split(", ") if severity in SEVERITIES}
+    assert listed == {(alert.name, alert.severity) for alert in alerts}
