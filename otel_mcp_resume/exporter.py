@@ -20,7 +20,7 @@ from otel_mcp_resume.report.workers import Workers
 from otel_mcp_resume.settings import METRICS_PROMETHEUS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -40,12 +40,21 @@ class Exporter:
     A second `start` or `stop` changes nothing. Calls come from one thread at a time.
     """
 
-    def __init__(self, metrics: Metrics, settings: Settings, on_error: ErrorSink | None = None) -> None:
-        """Opens nothing yet. `on_error` takes faults of ours; without it they are counted and logged here."""
+    def __init__(
+        self,
+        metrics: Metrics,
+        settings: Settings,
+        on_error: ErrorSink | None = None,
+        through_otel: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Opens nothing yet. `on_error` takes faults of ours; without it they are counted and logged here.
+
+        `through_otel` tells whether the same numbers go through OpenTelemetry as well.
+        """
         self._metrics = metrics
         self._settings = settings
         self._on_error = on_error or Errors(metrics.internal_error)
-        self._default = DefaultRegistry(metrics, self._on_error)
+        self._default = DefaultRegistry(metrics, self._on_error, through_otel)
         self._endpoint: Endpoint | None = None
         self._workers: Workers | None = None
         self._started = False

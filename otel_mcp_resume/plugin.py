@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from otel_mcp_resume.exporter import Exporter
 from otel_mcp_resume.report.errors import Errors
 from otel_mcp_resume.report.fields import PLUGIN_LOGGER
+from otel_mcp_resume.report.http_spans import HttpSpans
 from otel_mcp_resume.report.ids import Ids
 from otel_mcp_resume.report.log import Log
+from otel_mcp_resume.report.meters import Meters
 from otel_mcp_resume.report.metrics import Metrics
 from otel_mcp_resume.report.reporter import Reporter
 from otel_mcp_resume.report.spans import Spans
@@ -22,6 +24,7 @@ from otel_mcp_resume.rules.terms import Side
 from otel_mcp_resume.sdk.guard import Guard
 from otel_mcp_resume.sdk.patches import Patches
 from otel_mcp_resume.sdk.runtime import Runtime
+from otel_mcp_resume.settings import METRICS_OTEL
 from otel_mcp_resume.turns import Turns
 from otel_mcp_resume.versions import installed_version
 from otel_mcp_resume.watch.client import ClientWatch
@@ -61,18 +64,21 @@ class Plugin:
         self.metrics = Metrics()
         self.errors = Errors(self.metrics.internal_error)
         self.deadlines = Deadlines(settings.proof_timeout, self.errors)
-        self.exporter = Exporter(self.metrics, settings, self.errors)
+        self.meters = Meters(self.metrics, lambda: self.providers.meter_provider, self.errors)
+        self.exporter = Exporter(self.metrics, settings, self.errors, lambda: self.meters.started)
         self.hooks: dict[str, bool] = {}
         """Every hook that was tried, and whether it is in place."""
         self.tracing = Tracing(lambda: self.providers.tracer_provider, self.errors)
-        spans = Spans(self.tracing, Ids(settings))
-        reporter = Reporter(self.metrics, Log(settings), self.errors, spans)
+        ids = Ids(settings)
+        spans = Spans(self.tracing, ids)
+        reporter = Reporter(self.metrics, Log(settings), self.errors, spans, self.meters)
         self.runtime = Runtime(
             patches=Patches(self._on_change),
             guard=Guard(self.errors),
             report=reporter,
             carry=spans.carry,
             drop=spans.drop,
+            http_spans=HttpSpans(ids),
             client=ClientWatch(
                 emit=reporter,
                 events=partial(self.metrics.event_counter, Side.CLIENT),
@@ -103,7 +109,7 @@ class Plugin:
 
     def after_fork(self) -> None:
         """In a forked child: makes every lock and thread anew. Never raises."""
-        parts = (self.metrics, self.errors, self.tracing, self.deadlines, self.exporter)
+        parts = (self.metrics, self.errors, self.tracing, self.meters, self.deadlines, self.exporter)
         for part in (*parts, self.runtime.client, self.runtime.server, self._turns):
             try:
                 part.after_fork()
@@ -117,6 +123,8 @@ class Plugin:
             self._install(room)
             self.metrics.info(installed_version(), installed_version("mcp"))
             self.metrics.begin(room.side)
+            if METRICS_OTEL in self.settings.metrics:
+                self.meters.start()
             self.exporter.start()
         except Exception as error:  # noqa: BLE001 - an import of the application's is under way and must succeed
             self.errors("activate", error)
@@ -136,7 +144,8 @@ class Plugin:
 
     def _close(self) -> None:
         self._closed = True
-        for step in (self.runtime.patches.remove_all, self.deadlines.close, self.exporter.stop):
+        steps = (self.runtime.patches.remove_all, self.deadlines.close, self.exporter.stop)
+        for step in (*steps, self.meters.close, self.tracing.close):
             try:
                 step()
             except Exception as error:  # noqa: BLE001 - the other steps count all the more

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DefaultRegistry", "of_all_workers", "our_registry"]
 
+_OTEL_READER = "opentelemetry.exporter.prometheus"
 _FILE_TRIES = 3
 _FILE_PAUSE = 0.01
 """Seconds."""
@@ -68,13 +69,19 @@ class _OfAllWorkers:
 class _Guest(_Own):
     """The same in a registry of the application's, which must not lose its own metrics to a fault of ours."""
 
+    def __init__(self, metrics: Metrics, on_error: ErrorSink, through_otel: Callable[[], bool]) -> None:
+        super().__init__(metrics, on_error)
+        self._through_otel = through_otel
+
     def describe(self) -> Iterable[Metric]:
         # A name that is claimed here would be refused to a MultiProcessCollector, which finds ours in the files.
         return [] if is_multiprocess() else super().describe()
 
     def collect(self) -> Iterable[Metric]:
         try:
-            return [] if _is_read_from_files() else list(super().collect())
+            if _is_read_from_files() or (self._through_otel() and _is_read_by_otel()):
+                return []
+            return list(super().collect())
         except Exception as error:  # noqa: BLE001 - see above
             self._on_error("exporter", error)
             return []
@@ -83,8 +90,9 @@ class _Guest(_Own):
 class DefaultRegistry:
     """Our place in prometheus_client's default registry. Not thread-safe."""
 
-    def __init__(self, metrics: Metrics, on_error: ErrorSink) -> None:
-        self._guest = _Guest(metrics, on_error)
+    def __init__(self, metrics: Metrics, on_error: ErrorSink, through_otel: Callable[[], bool] = lambda: False) -> None:
+        """`through_otel` tells whether the same numbers go through OpenTelemetry, whose reader may live there, too."""
+        self._guest = _Guest(metrics, on_error, through_otel)
         self._attached = False
 
     def attach(self) -> None:
@@ -151,5 +159,14 @@ def _is_of_the_dead(name: str) -> bool:
 
 def _is_read_from_files() -> bool:
     """Whether the default registry shows the files of all processes already: ours are among them."""
-    collectors: list[object] = list(getattr(REGISTRY, "_collector_to_names", ()))
-    return any(isinstance(collector, MultiProcessCollector) for collector in collectors)
+    return any(isinstance(collector, MultiProcessCollector) for collector in _neighbours())
+
+
+def _is_read_by_otel() -> bool:
+    """Whether OpenTelemetry's own Prometheus reader shows our metrics in the default registry already."""
+    readers = [other for other in _neighbours() if type(other).__module__.startswith(_OTEL_READER)]
+    return any(metric.name.startswith(PREFIX) for reader in readers for metric in reader.collect())
+
+
+def _neighbours() -> list[Any]:
+    return list(getattr(REGISTRY, "_collector_to_names", ()))

@@ -30,6 +30,8 @@ from otel_mcp_resume.watch.facts import (
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
+    from otel_mcp_resume.report.names import MetricName
+
 __all__ = ["Exemplar", "Metrics", "OldestPending"]
 
 Exemplar = Mapping[str, str]
@@ -142,6 +144,10 @@ class Metrics:
         for generation in Generation:
             if generation in ages or generation is not Generation.STATELESS:
                 self._store.oldest_pending(generation).set(ages.get(generation, 0.0))
+
+    def read(self, name: MetricName) -> Iterator[tuple[dict[str, str], float]]:
+        """The labels and the value of every series of a counter or a gauge."""
+        return self._store.read(name)
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of this process, in the order of the table.

@@ -30,12 +30,17 @@ class Reporter:
         log: Callable[[Fact, Trace | None], None],
         on_error: Callable[[str, Exception], None],
         spans: Callable[[Fact], None] | None = None,
+        meters: Callable[[Fact], None] | None = None,
     ) -> None:
-        """`log` writes a record for the facts that have one. `on_error(hook, error)` must not raise."""
+        """`log` writes a record for the facts that have one. `on_error(hook, error)` must not raise.
+
+        `spans` and `meters` go into the application's OpenTelemetry, if it has any.
+        """
         self._metrics = metrics
         self._log = log
         self._on_error = on_error
         self._spans = spans
+        self._meters = meters
 
     def __call__(self, facts: Iterable[Fact]) -> None:
         """All numbers move before the first record is written, so that a log that fails or is slow costs none."""
@@ -45,6 +50,9 @@ class Reporter:
                 self._try("report.spans", self._spans, fact)
         for fact in facts:
             self._try("report.metrics", self._metrics.record, fact, _exemplar(fact))
+        if self._meters is not None:
+            for fact in facts:
+                self._try("report.metrics", self._meters, fact)
         for fact in facts:
             self._try("report.log", self._log, fact, _trace(fact))
 

@@ -6,6 +6,7 @@ context stays there, so that what comes next can be linked to it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,25 +43,11 @@ __all__ = ["Spans", "context_of"]
 
 _TRACEPARENT = "traceparent"
 """W3C Trace Context. Where the application has put its own, that one stays."""
-MAX_EVENTS = 32
-"""Span events of one attempt."""
-
-
-class _Window:
-    """The span of an attempt, and how many events it has taken."""
-
-    __slots__ = ("events", "span")
-
-    def __init__(self, span: Span) -> None:
-        self.span = span
-        self.events = 0
 
 
 def span_of(node: Node | None) -> Span | None:
     """The span that a node is in the middle of."""
     made = None if node is None else node.made
-    if isinstance(made, _Window):
-        return made.span
     return made if isinstance(made, Span) else None
 
 
@@ -104,13 +91,16 @@ class Spans:
         attributes: Mapping[str, AttributeValue],
         *,
         parent: Context | None,
-        linked: tuple[Node | None, ...] = (),
+        linked: Node | None = None,
+        age: float = 0.0,
     ) -> Span | None:
         tracer = self._tracing.tracer()
         if tracer is None or not is_instrumentation_enabled():
             return None
-        links = [Link(other) for node in linked if (other := context_of(node)) is not None]
-        return tracer.start_span(name, context=parent, attributes=attributes, links=links)
+        before = context_of(linked)
+        links = [] if before is None else [Link(before)]
+        since = time.time_ns() - int(age * 1e9) if age else None
+        return tracer.start_span(name, context=parent, attributes=attributes, links=links, start_time=since)
 
     def _attempt_begun(self, fact: AttemptBegun) -> None:
         attributes = {
@@ -119,9 +109,9 @@ class Spans:
             fields.STREAM: str(fact.stream),
         }
         parent = _parent(fact.side, fact.session, fact.carrier)
-        span = self._start(fields.SPAN_RESUME, attributes, parent=parent, linked=(fact.cut,))
+        span = self._start(fields.SPAN_RESUME, attributes, parent=parent, linked=fact.cut, age=fact.age)
         if span is not None:
-            fact.node.made = _Window(span)
+            fact.node.made = span
 
     def _stream_opened(self, fact: StreamOpened) -> None:
         if fact.node is None:
@@ -133,7 +123,7 @@ class Spans:
             **of_context(fact.context, fact.generation, self._ids),
         }
         parent = _parent(fact.side, fact.session, fact.carrier)
-        span = self._start(fields.SPAN_STREAM, attributes, parent=parent, linked=(fact.cut,))
+        span = self._start(fields.SPAN_STREAM, attributes, parent=parent, linked=fact.cut)
         if span is None:
             return
         fact.node.made = span
@@ -176,12 +166,10 @@ class Spans:
     # -- between ---------------------------------------------------------------------------------
 
     def _event(self, fact: EventInWindow) -> None:
-        window = fact.attempt.made
-        if not isinstance(window, _Window) or window.events >= MAX_EVENTS:
-            return
-        window.events += 1
-        shown = self._ids(fact.event_id)
-        window.span.add_event(fields.SPAN_EVENT, {} if shown is None else {fields.EVENT_ID: shown})
+        span = span_of(fact.attempt)
+        if span is not None:
+            shown = self._ids(fact.event_id)
+            span.add_event(fields.SPAN_EVENT, {} if shown is None else {fields.EVENT_ID: shown})
 
     def _violated(self, fact: Violated) -> None:
         span = span_of(fact.node)

@@ -15,6 +15,8 @@ from prometheus_client.metrics import MetricWrapperBase
 from otel_mcp_resume.report import names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from otel_mcp_resume.report.names import MetricName
     from otel_mcp_resume.report.series import Series
 
@@ -44,6 +46,13 @@ class Children(Generic[M]):
     def __init__(self, metric: M) -> None:
         self._metric = metric
         self._known: dict[tuple[str, ...], M] = {}
+
+    def read(self) -> Iterator[tuple[dict[str, str], float]]:
+        """The labels and the value of every series. Counters and gauges only."""
+        for metric in self._metric.collect():
+            for sample in metric.samples:
+                if not sample.name.endswith("_created"):
+                    yield sample.labels, sample.value
 
     def __call__(self, *labels: str) -> M:
         """The child of `labels`, which exists at 0 from now on."""
@@ -78,6 +87,10 @@ class Store:
         self.info = self._gauge(names.INFO)
         self.hook_installed = self._gauge(names.HOOK_INSTALLED)
         self.internal_errors = self._counter(names.INTERNAL_ERRORS)
+
+    def read(self, name: MetricName) -> Iterator[tuple[dict[str, str], float]]:
+        """The labels and the value of every series of a counter or a gauge."""
+        return self._families[name.name].read()
 
     def create(self, series: Series) -> None:
         """Brings `series` into being at 0.

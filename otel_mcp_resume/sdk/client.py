@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from otel_mcp_resume.rules.terms import Stream
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
+from otel_mcp_resume.sdk.http_pool import LEAVING, Leaving, install_pool_hooks
 from otel_mcp_resume.sdk.http_tap import HttpTap
 from otel_mcp_resume.watch.jsonrpc import id_text
 
@@ -44,6 +45,7 @@ def install(runtime: Runtime) -> None:
     for hook in http_hooks():
         tap = HttpTap(runtime, hook)
         runtime.patches.install(hook, hook.partition(".")[0], "AsyncClient.send", tap.wrapper())
+    install_pool_hooks(runtime)
     ClientHooks(runtime).install()
 
 
@@ -93,7 +95,7 @@ class ClientHooks:
 
         return exchange_wrapper
 
-    def _around(self, hook: str, before: Callable[[Any], None] | None) -> Any:
+    def _around(self, hook: str, before: Callable[[Any], Leaving] | None) -> Any:
         guard = self._runtime.guard
         starts = guard(hook, before) if before is not None else None
         ends = guard(hook, self._closed)
@@ -101,11 +103,16 @@ class ClientHooks:
         async def around_wrapper(
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
-            if starts is not None:
-                starts(instance)
+            if starts is None:
+                try:
+                    return await wrapped(*args, **kwargs)
+                finally:
+                    ends(instance)
+            leaving = LEAVING.set(starts(instance))
             try:
                 return await wrapped(*args, **kwargs)
             finally:
+                LEAVING.reset(leaving)
                 ends(instance)
 
         return around_wrapper
@@ -160,8 +167,10 @@ class ClientHooks:
             if exchange.stream is not None:
                 exchange.transport.finished(exchange.stream)
 
-    def _leave(self, instance: Any) -> None:
-        self._transport(instance).leave()
+    def _leave(self, instance: Any) -> Leaving:
+        transport = self._transport(instance)
+        transport.leave()
+        return Leaving(self._runtime.http_spans.current(), transport.generation, transport.session_id, None, None)
 
     def _closed(self, instance: Any) -> None:
         self._runtime.report(self._transport(instance).closed())

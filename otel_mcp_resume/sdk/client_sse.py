@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from otel_mcp_resume.rules.terms import Generation, Stream
 from otel_mcp_resume.sdk.client import http_hooks
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
+from otel_mcp_resume.sdk.http_pool import install_pool_hooks
 from otel_mcp_resume.sdk.http_tap import HttpTap
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def install(runtime: Runtime) -> None:
     """Puts the hooks in place."""
     for hook in http_hooks():
         runtime.patches.install(hook, hook.partition(".")[0], "AsyncClient.send", HttpTap(runtime, hook).wrapper())
+    install_pool_hooks(runtime)
     runtime.patches.install(SSE_CLIENT, "mcp.client.sse", SSE_CLIENT, SseClientHook(runtime).wrapper())
 
 

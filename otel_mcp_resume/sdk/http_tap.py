@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
+from otel_mcp_resume.sdk.http_pool import LEAVING, Leaving
 from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
 from otel_mcp_resume.watch.transport import session_in_url
 
@@ -39,6 +40,8 @@ class HttpTap:
         self._carries = guard(hook, self._carry)
         self._drop = guard(hook, runtime.drop)
         self._carry_span = runtime.carry
+        self._leaves = guard(hook, self._leaving)
+        self._current_span = runtime.http_spans.current
         self._begins = guard(hook, self._begin)
         self._failed = guard(hook, self._failure)
         self._answered = guard(hook, self._answer)
@@ -60,6 +63,7 @@ class HttpTap:
                 return await wrapped(*args, **kwargs)
             exchange.sending = True
             carried = self._carries(exchange, request)
+            leaving = LEAVING.set(self._leaves(exchange, head))
             try:
                 response = await wrapped(*args, **kwargs)
             except Exception as error:
@@ -67,6 +71,7 @@ class HttpTap:
                 raise
             finally:
                 exchange.sending = False
+                LEAVING.reset(leaving)
                 if carried is not None:
                     self._drop(carried)
             self._answered(exchange, head, response)
@@ -99,6 +104,12 @@ class HttpTap:
 
     def _carry(self, exchange: Exchange, request: Any) -> object:
         return None if exchange.attempt is None else self._carry_span(exchange.attempt.node, request.headers)
+
+    def _leaving(self, exchange: Exchange, head: RequestHead) -> Leaving:
+        is_legacy = exchange.transport.generation is Generation.SSE
+        generation = Generation.SSE if is_legacy else head.generation
+        kind = None if exchange.stream is None else exchange.stream.kind
+        return Leaving(self._current_span(), generation, head.session_id, kind, head.token)
 
     def _failure(self, exchange: Exchange, head: RequestHead, error: Exception) -> None:
         response = getattr(error, "response", None)

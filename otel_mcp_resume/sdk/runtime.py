@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from otel_mcp_resume.rules.terms import Generation, Stream
     from otel_mcp_resume.sdk.guard import Guard
     from otel_mcp_resume.sdk.patches import Patches
     from otel_mcp_resume.watch.client import ClientWatch
@@ -14,6 +15,26 @@ if TYPE_CHECKING:
     from otel_mcp_resume.watch.server import ServerWatch
 
 __all__ = ["Runtime"]
+
+
+class HttpSpans(Protocol):
+    """Tells the spans of HTTP instrumentations which exchange they are of. Raises what those spans raise."""
+
+    def current(self) -> object:
+        """The span that is current before a request is sent."""
+        ...
+
+    def mark_client(
+        self, before: object, generation: Generation, session_id: str | None, stream: Stream | None, token: str | None
+    ) -> None:
+        """To be called where the request leaves the process, with what `current` gave."""
+        ...
+
+    def mark_server(
+        self, generation: Generation, session_id: str | None, stream: Stream | None, token: str | None
+    ) -> None:
+        """To be called where the request is handled."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +49,6 @@ class Runtime:
     """Makes the span of an attempt current, and puts its context into the headers. What to give to `drop`, or None."""
     drop: Callable[[object], None]
     """Ends what `carry` began. To be called by the same coroutine."""
+    http_spans: HttpSpans
     client: ClientWatch
     server: ServerWatch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,28 @@ _WANTED = frozenset(
         b"x-forwarded-for",
     )
 )
+
+
+class Carrier(Mapping[str, str]):
+    """The headers of a request, decoded when they are asked for."""
+
+    __slots__ = ("_headers",)
+
+    def __init__(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        self._headers = headers
+
+    def __getitem__(self, name: str) -> str:
+        wanted = name.lower().encode("latin-1", "replace")
+        for known, value in self._headers:
+            if known == wanted:
+                return value.decode("latin-1")
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.decode("latin-1") for name, _ in self._headers)
+
+    def __len__(self) -> int:
+        return len(self._headers)
 
 
 class Handling:
@@ -139,6 +161,7 @@ def _request(runtime: Runtime, scope: Scope) -> Request:
     client, server = scope.get("client") or ("",), scope.get("server") or (None, None)
     marks = [headers.get(name, "") for name in (b"authorization", b"forwarded", b"x-forwarded-for")]
     return Request(
+        carrier=Carrier(scope["headers"]),
         method=scope["method"],
         session_id=headers.get(b"mcp-session-id"),
         token=headers.get(b"last-event-id") or None,  # the SDK takes an empty one for none, too

@@ -32,7 +32,7 @@ _ENDPOINT = b"event: endpoint"
 class Channels:
     """`receive` and `send` of one exchange, observed."""
 
-    __slots__ = ("_fail", "_finished", "_left", "_report", "exchange", "receive", "send")
+    __slots__ = ("_fail", "_finished", "_left", "_mark", "_report", "exchange", "receive", "send")
 
     def __init__(
         self, runtime: Runtime, exchange: Exchange, receive: Receive, send: Send, fail: Callable[[Exception], None]
@@ -40,6 +40,7 @@ class Channels:
         """`fail` takes what breaks in our own bookkeeping."""
         self.exchange = exchange
         self._report = runtime.report
+        self._mark = runtime.http_spans.mark_server
         self._fail = fail
         self._finished = False
         self._left = False
@@ -97,10 +98,15 @@ class Channels:
             elif lower == b"mcp-session-id":
                 session_id = value.decode("latin-1")
         event_stream = content_type.strip().lower().startswith(b"text/event-stream")
-        self._report(self.exchange.head(status, event_stream=event_stream, session_id=session_id))
+        exchange, request = self.exchange, self.exchange.request
+        self._report(exchange.head(status, event_stream=event_stream, session_id=session_id))
+        try:
+            self._mark(exchange.generation, request.session_id or session_id, exchange.kind, request.token)
+        except Exception as error:  # noqa: BLE001 - a span of the application's must not cost the rest of the exchange
+            self._fail(error)
         return event_stream and 200 <= status < 300
 
     def _primed(self, body: bytes) -> None:
         if not self.exchange.is_plain:
             line = body[4:].split(b"\n", 1)[0]
-            self.exchange.primed(line.rstrip(b"\r").decode("utf-8", "replace"))
+            self._report(self.exchange.primed(line.rstrip(b"\r").decode("utf-8", "replace")))

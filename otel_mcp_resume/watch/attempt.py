@@ -48,6 +48,7 @@ class Attempt:
         "node",
         "opened_at",
         "settled",
+        "shown",
         "stream",
         "trusted",
     )
@@ -76,6 +77,8 @@ class Attempt:
         self.first_id: str | None = None
         self.last_id: str | None = None
         self.events = 0
+        self.shown = 0
+        """Events of its window that were told of."""
         self.messages = False
         self.heartbeats = False
         self.settled = False
@@ -122,5 +125,6 @@ class Attempt:
             )
         ]
         if rule := violation_of(verdict.reason):
-            facts.append(Violated(Side.CLIENT, self.generation, rule, self.stream, self.binding.token, self.context))
+            token = self.binding.token
+            facts.append(Violated(Side.CLIENT, self.generation, rule, self.stream, token, self.context, self.node))
         return facts

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Disconnect, DuplicateKind, Outcome, Side, ViolationRule
 from otel_mcp_resume.rules.verdict import EventEvidence, judge_event, judge_session, judge_silence, same_request
-from otel_mcp_resume.watch.facts import DuplicateEvent, EventInWindow, Fact, Node, StreamClosed, Violated
+from otel_mcp_resume.watch.facts import (
+    SHOWN_EVENTS,
+    DuplicateEvent,
+    EventInWindow,
+    Fact,
+    Node,
+    StreamClosed,
+    Violated,
+)
 from otel_mcp_resume.watch.jsonrpc import response_id
 from otel_mcp_resume.watch.seen import EVICTIONS_AT_ONCE
 from otel_mcp_resume.watch.sse import Block, SseScanner
@@ -128,7 +136,9 @@ class Connection:
                 attempt.events += bool(data)
                 attempt.messages = attempt.messages or bool(data)
                 if event_id:
-                    facts.append(EventInWindow(attempt.node, event_id[:SHOWN_ID]))
+                    if attempt.shown < SHOWN_EVENTS:
+                        attempt.shown += 1
+                        facts.append(EventInWindow(attempt.node, event_id[:SHOWN_ID]))
                     attempt.last_id = event_id[:SHOWN_ID]
                     attempt.first_id = attempt.first_id or attempt.last_id
                 evidence = EventEvidence(

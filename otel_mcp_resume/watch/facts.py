@@ -23,6 +23,7 @@ from otel_mcp_resume.rules.terms import (
 )
 
 __all__ = [
+    "SHOWN_EVENTS",
     "AttemptBegun",
     "AttemptSettled",
     "Context",
@@ -40,6 +41,10 @@ __all__ = [
     "StreamReopened",
     "Violated",
 ]
+
+
+SHOWN_EVENTS = 32
+"""Events of the window of one attempt that are told of: more than that nobody reads, and a replay may be long."""
 
 
 class Node:
@@ -85,6 +90,8 @@ class AttemptBegun:
     session: Node | None = None
     carrier: Mapping[str, str] | None = None
     """Server: the request's headers, in which the peer's trace context may be."""
+    age: float = 0.0
+    """Seconds since the request came in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from otel_mcp_resume.watch.facts import Fact, LedgerEvicted
 from otel_mcp_resume.watch.subjects import PRIMING, Subject
 
 if TYPE_CHECKING:
+    from otel_mcp_resume.watch.facts import Node
     from otel_mcp_resume.watch.server_account import SessionAccount
 
 __all__ = ["Ledger", "StreamLedger"]
@@ -27,7 +28,7 @@ SPARE = 256
 STALE = 1024
 """Entries of a queue that point to nothing any more and are still tolerated."""
 SPARED = 64
-"""Open streams that one eviction passes over before it gives up."""
+"""Streams in use that one eviction passes over before it gives up."""
 
 
 class StreamLedger:
@@ -38,6 +39,7 @@ class StreamLedger:
         "connections",
         "cut",
         "events",
+        "holders",
         "incomplete",
         "kind",
         "lost",
@@ -68,6 +70,9 @@ class StreamLedger:
         self.opened = False
         """Whether a connection of it was accepted before."""
         self.connections = 0
+        """Open event streams of it."""
+        self.holders = 0
+        """Exchanges that have not ended and belong to it."""
         self.cut: Node | None = None
         """The latest connection of it."""
         self.closed_at: float | None = None
@@ -172,12 +177,12 @@ class Ledger:
                     stream.incomplete = True
 
     def _evict_streams(self) -> int:
-        queue, dropped, spared = self._by_stream, 0, 0
+        queue, dropped, spared, latest = self._by_stream, 0, 0, self.seq
         while self.streams > self.max_streams and queue and spared < SPARED:
             seq, stream = heapq.heappop(queue)
             if not _is_current(stream):
                 continue
-            if stream.connections:  # what is open is no memory of the past, and counts as used just now
+            if stream.holders or stream.seq == latest:  # in use, so no memory of the past: it goes to the end
                 self.seq += 1
                 stream.seq = self.seq
                 spared += 1

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Generation, Side, Stream, UndeliveredCause
 from otel_mcp_resume.watch.calls import Tools
-from otel_mcp_resume.watch.facts import EventsUndelivered, Fact, SessionClosed, SessionOpened
+from otel_mcp_resume.watch.facts import EventsUndelivered, Fact, Node, SessionClosed
 from otel_mcp_resume.watch.ledger import StreamLedger
 from otel_mcp_resume.watch.server_debt import Cursor
 from otel_mcp_resume.watch.server_inbox import Inbox
+from otel_mcp_resume.watch.server_story import session_opened
 from otel_mcp_resume.watch.subjects import UNWANTED, Subject
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class SessionAccount:
         "is_open",
         "is_stored",
         "live",
+        "node",
         "pending",
         "serving",
         "session_id",
@@ -83,6 +85,7 @@ class SessionAccount:
         self.is_ended = False
         self.is_finished = False
         """Whether it is over, and everything is given back."""
+        self.node = Node()
         self.tools = Tools()
         self.inbox = Inbox(state, self)
 
@@ -102,20 +105,19 @@ class SessionAccount:
 
     def find(self, event_id: str, stream: StreamLedger | None = None) -> Cursor | None:
         """Where an event is in the ledger of this session; `stream` is where it is looked for first."""
-        for candidate in (self.streams.values() if stream is None else (stream, *self.streams.values())):
+        for candidate in self.streams.values() if stream is None else (stream, *self.streams.values()):
             seq = candidate.events.get(event_id)
             if seq is not None:
                 return Cursor(candidate, seq)
         return None
 
-    def accepted(self, session_id: str | None) -> Sequence[Fact]:
-        """A request was answered with a 2xx; `session_id` is what the response names."""
-        facts: list[Fact] = list(self._state.ledger.evict())
-        known = self.session_id is not None and session_id in (None, self.session_id)
-        if known and not self.is_open and not self.is_ended:
-            self.is_open = True
-            facts.append(SessionOpened(Side.SERVER, self.generation))
-        return facts
+    def accepted(self, exchange: Exchange, session_id: str | None) -> Sequence[Fact]:
+        """`exchange` was answered with a 2xx; `session_id` is what the response names."""
+        is_named = self.session_id is not None and session_id in (None, self.session_id)
+        if not is_named or self.is_open or self.is_ended:
+            return ()
+        self.is_open = True
+        return (session_opened(self, exchange),)
 
     # -- what is lost ----------------------------------------------------------------------------
 
@@ -191,5 +193,5 @@ class SessionAccount:
         self.strays.clear()
         self.inbox.clear()
         if self.is_open:
-            facts.append(SessionClosed(Side.SERVER, self.generation))
+            facts.append(SessionClosed(Side.SERVER, self.generation, self.node))
         return facts

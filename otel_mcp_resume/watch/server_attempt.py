@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Side, Stream, ViolationRule
 from otel_mcp_resume.rules.verdict import judge_session, judge_status
-from otel_mcp_resume.watch.facts import AttemptSettled, Context, Fact, Violated
+from otel_mcp_resume.watch.facts import SHOWN_EVENTS, AttemptSettled, EventInWindow, Fact, Node, Violated
 from otel_mcp_resume.watch.server_debt import Cursor, Debt
+from otel_mcp_resume.watch.server_story import context_of
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.server_exchange import Exchange
@@ -33,25 +34,32 @@ class ServerAttempt:
         "_first_id",
         "_is_known",
         "_last_id",
+        "_shown",
         "_state",
         "_waiting",
         "debt",
         "downtime",
+        "is_begun",
         "is_settled",
         "last_seq",
+        "node",
     )
 
     def __init__(self, exchange: Exchange, state: ServerState, cursor: Cursor | None) -> None:
         self._exchange = exchange
         self._state = state
+        self.node = Node()
         self.debt = Debt(cursor)
         self.downtime: float | None = None
+        self.is_begun = False
+        """Whether its beginning was told."""
         self.is_settled = False
         """Also of an exchange that is no attempt, but on which an event store replays."""
         self.last_seq = 0
         """The place of the latest event that was written while the attempt was open."""
         self._first_id: str | None = None
         self._last_id: str | None = None
+        self._shown = 0
         self._accepted = False
         self._closed = False
         """Whether what comes from now on is live, or nothing comes at all."""
@@ -121,12 +129,15 @@ class ServerAttempt:
         self._note_waiting()
         return self.judge()
 
-    def note_id(self, event_id: str | None, seq: int = 0) -> None:
+    def note_id(self, event_id: str | None, seq: int = 0) -> Sequence[Fact]:
         """An id was written while the attempt was open."""
-        if event_id:
-            self._first_id = self._first_id or event_id
-            self._last_id = event_id
         self.last_seq = max(self.last_seq, seq)
+        if not event_id:
+            return ()
+        self._first_id = self._first_id or event_id
+        self._last_id = event_id
+        self._shown += 1
+        return (EventInWindow(self.node, event_id),) if self._shown <= SHOWN_EVENTS else ()
 
     def judge(self) -> Sequence[Fact]:
         """The verdict, if it is certain."""
@@ -205,7 +216,7 @@ class ServerAttempt:
                 side=Side.SERVER,
                 generation=exchange.generation,
                 previous_generation=exchange.generation,
-                stream=self._stream,
+                stream=self.stream,
                 outcome=outcome,
                 reason=reason,
                 elapsed=max(0.0, self._state.clock() - exchange.started),
@@ -216,7 +227,8 @@ class ServerAttempt:
                 last_event_id=self._last_id,
                 events=exchange.events,
                 missed_events=missed,
-                context=self._context(),
+                context=context_of(exchange, self.debt.stream),
+                node=self.node,
             )
         ]
         rule = _BREACHES.get(reason.value)
@@ -227,22 +239,13 @@ class ServerAttempt:
         return facts
 
     @property
-    def _stream(self) -> Stream:
+    def stream(self) -> Stream:
+        """The kind of the stream that is resumed."""
         generation = self._exchange.generation
         return Stream.SESSION if generation is Generation.SSE else self.debt.kind
 
     def _violated(self, rule: ViolationRule) -> Violated:
         exchange = self._exchange
         token = exchange.request.token
-        return Violated(Side.SERVER, exchange.generation, rule, self._stream, token, self._context())
-
-    def _context(self) -> Context:
-        exchange, request, stream = self._exchange, self._exchange.request, self.debt.stream
-        return Context(
-            session_id=request.session_id,
-            protocol_version=request.protocol_version,
-            request_id=stream.name if stream is not None and stream.kind is Stream.REQUEST else None,
-            status_code=exchange.status,
-            server_address=request.server_address,
-            server_port=request.server_port,
-        )
+        context = context_of(exchange, self.debt.stream)
+        return Violated(Side.SERVER, exchange.generation, rule, self.stream, token, context, self.node)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation, Side, Stream
-from otel_mcp_resume.watch.facts import Fact, StreamClosed, StreamOpened, StreamReopened
+from otel_mcp_resume.watch.facts import Fact, Node, StreamClosed, StreamReopened
 from otel_mcp_resume.watch.ledger import StreamLedger
 from otel_mcp_resume.watch.server_attempt import ServerAttempt
 from otel_mcp_resume.watch.server_request import Request
+from otel_mcp_resume.watch.server_story import attempt_begun, stream_opened
 from otel_mcp_resume.watch.server_writing import Replayed, written_from_router, written_from_store
 from otel_mcp_resume.watch.subjects import Subject
 
@@ -45,6 +46,7 @@ class Exchange:
         "is_plain",
         "kind",
         "live",
+        "node",
         "queue",
         "replay",
         "request",
@@ -67,6 +69,8 @@ class Exchange:
         self.session: SessionAccount | None = None
         self.stream: StreamLedger | None = None
         self.kind: Stream | None = None
+        self.node: Node | None = None
+        """The connection, once it is one."""
         self.attempt: ServerAttempt | None = None
         self.calls: list[Call] = []
         """The calls whose answers this connection is expected to carry."""
@@ -116,15 +120,27 @@ class Exchange:
         """Finds the stream that a GET opens, and whether that is a re-opening."""
         token = self.request.token
         if token is None:
-            self.stream = session.standalone_stream()
-            self.kind = self.stream.kind
-            if self.stream.opened:
+            stream = session.standalone_stream()
+            self._hold(stream)
+            self.kind = stream.kind
+            if stream.opened:
                 self._attempt(None)
             return
         cursor = session.find(token)
-        self.stream = None if cursor is None else cursor.stream
-        self.kind = session.kind_of(session.standalone) if self.stream is None else self.stream.kind
+        self.kind = session.kind_of(session.standalone)
+        if cursor is not None:
+            self._hold(cursor.stream)
+            self.kind = cursor.stream.kind
         self._attempt(cursor)
+
+    def _hold(self, stream: StreamLedger) -> None:
+        self.stream = stream
+        stream.holders += 1
+
+    @property
+    def age(self) -> float:
+        """Seconds since the request came in."""
+        return max(0.0, self._state.clock() - self.started)
 
     def _attempt(self, cursor: Cursor | None) -> ServerAttempt:
         self.attempt = ServerAttempt(self, self._state, cursor)
@@ -137,18 +153,25 @@ class Exchange:
         """The response begins. `session_id` is what its header names."""
         with self._state.lock:
             self.status = status
-            facts: list[Fact] = []
+            if self.request.token is None and status == 409:  # the stream that it asked for is still open
+                self.attempt = None
+            attempt = self._late_attempt()
+            facts: list[Fact] = [] if attempt is None else list(attempt_begun(self, attempt))
             if 200 <= status < 300:
                 facts += self._accepted(event_stream=event_stream, session_id=session_id)
             elif self.session is not None and self.request.method == "DELETE":
                 self.session.is_leaving = False
-            facts += self._judge_head(status, event_stream=event_stream, session_id=session_id)
-            return facts
+            facts += self._state.ledger.evict()
+            if attempt is None or attempt.is_settled:
+                return facts
+            if self.generation is Generation.STATELESS:
+                return [*facts, *attempt.not_resumable(status)]
+            return [*facts, *attempt.answered(status, event_stream=event_stream, session_id=session_id)]
 
     def _accepted(self, *, event_stream: bool, session_id: str | None) -> Sequence[Fact]:
         facts: list[Fact] = []
         if self.session is not None:
-            facts += self.session.accepted(session_id)
+            facts += self.session.accepted(self, session_id)
         if not event_stream or self.request.method not in ("GET", "POST"):
             return facts
         if self.kind is None:
@@ -156,7 +179,8 @@ class Exchange:
             self.kind = Stream.LISTEN if listening else Stream.REQUEST
         self.is_open = True
         self._count = self._state.events(self.generation, self.kind)
-        facts.append(StreamOpened(Side.SERVER, self.generation, self.kind))
+        self.node = Node()
+        facts.append(stream_opened(self, self.kind, self.node))
         if self.stream is not None:
             facts += self._join(self.stream, self.kind)
         return facts
@@ -168,22 +192,11 @@ class Exchange:
             downtime = max(0.0, self.started - stream.closed_at)
         stream.connections += 1
         stream.opened = True
+        stream.cut = self.node
         if self.attempt is None or downtime is None:
             return ()
         self.attempt.downtime = downtime
-        return (StreamReopened(Side.SERVER, self.generation, kind, downtime),)
-
-    def _judge_head(self, status: int, *, event_stream: bool, session_id: str | None) -> Sequence[Fact]:
-        request = self.request
-        if request.token is None and status == 409:  # the stream that it asked for is still open
-            self.attempt = None
-            return ()
-        attempt = self._late_attempt()
-        if attempt is None or attempt.is_settled:
-            return ()
-        if self.generation is Generation.STATELESS:
-            return attempt.not_resumable(status)
-        return attempt.answered(status, event_stream=event_stream, session_id=session_id)
+        return (StreamReopened(Side.SERVER, self.generation, kind, downtime, self.attempt.node),)
 
     def _late_attempt(self) -> ServerAttempt | None:
         """The attempt of this exchange, also if no session took it."""
@@ -217,11 +230,12 @@ class Exchange:
         with self._state.lock:
             return written_from_router(self, item)
 
-    def primed(self, event_id: str) -> None:
+    def primed(self, event_id: str) -> Sequence[Fact]:
         """An event with an id and no payload left through `send`."""
         with self._state.lock:
-            if self.attempt is not None and not self.attempt.is_settled:
-                self.attempt.note_id(event_id)
+            if self.attempt is None or self.attempt.is_settled:
+                return ()
+            return self.attempt.note_id(event_id)
 
     def bind(self, session: SessionAccount, stream: StreamLedger | None, kind: Stream) -> Sequence[Fact]:
         """Live messages of `stream` go here from now on. Holds the lock. Without a store a request has no account."""
@@ -230,7 +244,7 @@ class Exchange:
         if self.kind is None:
             self.kind = kind
         if self.stream is None and stream is not None and self.request.token is None:
-            self.stream = stream
+            self._hold(stream)
             if self.is_open:
                 facts = self._join(stream, kind)
         elif stream is not self.stream and self.attempt is not None:
@@ -262,11 +276,13 @@ class Exchange:
             facts: list[Fact] = []
             attempt = self._late_attempt()
             if attempt is not None:
-                facts += attempt.ended()
+                facts += [*attempt_begun(self, attempt), *attempt.ended()]
+            if self.stream is not None:
+                self.stream.holders -= 1
             if self.is_open:
                 self.is_open = False
                 kind = self.kind or Stream.REQUEST
-                facts.append(StreamClosed(Side.SERVER, self.generation, kind, self._cause(end)))
+                facts.append(StreamClosed(Side.SERVER, self.generation, kind, self._cause(end), self.node, self.events))
                 if self.stream is not None:
                     self.stream.connections -= 1
                     self.stream.closed_at = self._state.clock()

@@ -63,7 +63,7 @@ class Inbox:
                 request_id=request_id,
             )
             rule = ViolationRule.DUPLICATE_CALL
-            return (Violated(Side.SERVER, session.generation, rule, kind, context=context),)
+            return (Violated(Side.SERVER, session.generation, rule, kind, context=context, node=exchange.node),)
 
     def listed(self, request_id: str) -> None:
         """The client asks for the tools."""

@@ -39,7 +39,7 @@ def written_from_store(exchange: Exchange, event: Replayed) -> Sequence[Fact]:
     facts = list(_replayed(exchange, attempt, event))
     if not attempt.is_settled:
         is_own = event.stream is not None and event.stream is attempt.debt.stream
-        attempt.note_id(event.event_id, event.seq if is_own else 0)
+        facts += attempt.note_id(event.event_id, event.seq if is_own else 0)
         facts += attempt.judge()
     exchange.refresh()
     return facts
@@ -97,7 +97,7 @@ def written_from_router(exchange: Exchange, item: str | Subject) -> Sequence[Fac
     if subject is not None:
         facts += subject.written(exchange)
     if attempt is not None and not attempt.is_settled:
-        attempt.note_id(item, seq)
+        facts += attempt.note_id(item, seq)
         facts += attempt.judge()
     exchange.refresh()
     return facts

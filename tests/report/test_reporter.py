@@ -29,7 +29,7 @@ def test_all_numbers_move_before_the_first_record_is_written() -> None:
     metrics = Metrics()
     seen: list[tuple[Fact, float]] = []
 
-    def log(fact: Fact) -> None:
+    def log(fact: Fact, trace: object = None) -> None:
         seen.append((fact, value(metrics, "mcp_resume_open_sessions")))
 
     def facts() -> Iterator[Fact]:
@@ -44,7 +44,7 @@ def test_all_numbers_move_before_the_first_record_is_written() -> None:
 def test_a_failing_log_loses_no_number_and_is_counted_each_time() -> None:
     metrics = Metrics()
 
-    def log(fact: Fact) -> None:
+    def log(fact: Fact, trace: object = None) -> None:
         raise OSError("disk full")
 
     Reporter(metrics, log, Errors(metrics.internal_error))([OPENED, OPENED])
@@ -57,13 +57,13 @@ def test_a_failing_metric_loses_neither_the_others_nor_the_records(monkeypatch: 
     logged: list[Fact] = []
     record = metrics.record
 
-    def fails(fact: Fact) -> None:
+    def fails(fact: Fact, exemplar: object = None) -> None:
         if fact is CLOSED:
             raise OSError("no space left for the files of worker processes")
         record(fact)
 
     monkeypatch.setattr(metrics, "record", fails)
-    Reporter(metrics, logged.append, Errors(metrics.internal_error))([OPENED, CLOSED, OPENED])
+    Reporter(metrics, lambda fact, _: logged.append(fact), Errors(metrics.internal_error))([OPENED, CLOSED, OPENED])
     assert value(metrics, "mcp_resume_open_sessions") == 2
     assert value(metrics, "mcp_resume_internal_errors_total", hook="report.metrics") == 1
     assert logged == [OPENED, CLOSED, OPENED]
@@ -72,14 +72,14 @@ def test_a_failing_metric_loses_neither_the_others_nor_the_records(monkeypatch: 
 def test_a_fact_that_makes_no_sense_is_a_fault_of_ours_and_harms_nobody() -> None:
     metrics = Metrics()
     logged: list[Fact] = []
-    Reporter(metrics, logged.append, Errors(metrics.internal_error))([LedgerEvicted(Side.CLIENT, -1), OPENED])
+    Reporter(metrics, lambda fact, _: logged.append(fact), Errors(metrics.internal_error))([LedgerEvicted(Side.CLIENT, -1), OPENED])
     assert value(metrics, "mcp_resume_open_sessions") == 1
     assert value(metrics, "mcp_resume_internal_errors_total", hook="report.metrics") == 1
     assert len(logged) == 2
 
 
 def test_cancellation_passes() -> None:
-    def log(fact: Fact) -> None:
+    def log(fact: Fact, trace: object = None) -> None:
         raise KeyboardInterrupt
 
     metrics = Metrics()

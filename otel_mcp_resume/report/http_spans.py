@@ -1,0 +1,60 @@
+"""The spans that instrumentations of the HTTP client and of the web server make of MCP exchanges: they learn what of.
+
+No instrumentation is replaced, wrapped or asked for. Whatever span is current at the moment is looked at, and ids are
+shown as everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+from opentelemetry.trace import Span, SpanKind
+
+from otel_mcp_resume.report import fields
+from otel_mcp_resume.rules.terms import Generation, Stream
+
+if TYPE_CHECKING:
+    from otel_mcp_resume.report.ids import Ids
+
+__all__ = ["HttpSpans"]
+
+
+class HttpSpans:
+    """Stateless. Raises what the application's spans raise."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+
+    @staticmethod
+    def current() -> object:
+        """The span that is current before a request is sent."""
+        return trace.get_current_span()
+
+    def mark_client(
+        self, before: object, generation: Generation, session_id: str | None, stream: Stream | None, token: str | None
+    ) -> None:
+        """To be called where the request leaves the process. A span that was current `before` is the application's."""
+        span = trace.get_current_span()
+        if before is not None and span is not before:
+            self._mark(span, generation, session_id, stream, token)
+
+    def mark_server(
+        self, generation: Generation, session_id: str | None, stream: Stream | None, token: str | None
+    ) -> None:
+        """To be called where the request is handled. The span is a server's, or it is none of the exchange's."""
+        span = trace.get_current_span()
+        if getattr(span, "kind", None) is SpanKind.SERVER:
+            self._mark(span, generation, session_id, stream, token)
+
+    def _mark(
+        self, span: Span, generation: Generation, session_id: str | None, stream: Stream | None, token: str | None
+    ) -> None:
+        if not span.is_recording():
+            return
+        known = {
+            fields.MCP_SESSION_ID: None if generation is Generation.STATELESS else self._ids(session_id),
+            fields.STREAM: None if stream is None else str(stream),
+            fields.TOKEN: self._ids(token),
+        }
+        span.set_attributes({name: value for name, value in known.items() if value is not None})

@@ -1,0 +1,145 @@
+"""Whose meter is used, when numbers go through OpenTelemetry: by the same rules as for traces.
+
+Only one way is in use at a time, whatever the application sets up later: no backend gets a number twice.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from opentelemetry import metrics as api
+from opentelemetry import trace
+
+from otel_mcp_resume.report import private
+from otel_mcp_resume.report.fields import SCOPE
+from otel_mcp_resume.report.instruments import Instruments
+from otel_mcp_resume.report.spans import context_of
+from otel_mcp_resume.versions import installed_version
+from otel_mcp_resume.watch.facts import AttemptSettled, StreamReopened
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.metrics import MeterProvider
+
+    from otel_mcp_resume.report.metrics import Metrics
+    from otel_mcp_resume.sdk.guard import ErrorSink
+    from otel_mcp_resume.watch.facts import Fact
+
+__all__ = ["Meters"]
+
+Way = Literal["given", "global", "private"]
+
+
+class Meters:
+    """Does nothing until `start`."""
+
+    def __init__(self, metrics: Metrics, given: Callable[[], MeterProvider | None], on_error: ErrorSink) -> None:
+        """`given` tells the provider that was handed over at activation, if any."""
+        self._metrics = metrics
+        self._given = given
+        self._on_error = on_error
+        self._started = False
+        self._forked = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._private: tuple[MeterProvider, private.Close] | None = None
+        self._wanted = private.wants_export(os.environ, "metrics")
+        self._instruments: dict[Way, Instruments] = {}
+        self._process = object()
+        """Tells this process from its forked children."""
+
+    @property
+    def started(self) -> bool:
+        """Whether numbers go this way at all."""
+        return self._started
+
+    def start(self) -> None:
+        """Makes the instruments. A second call changes nothing."""
+        self._started = True
+        self._take(self._way())
+        if "given" not in self._instruments:
+            self._take("global")  # the application's provider may come at any moment, and asks nobody
+
+    def __call__(self, fact: Fact) -> None:
+        """Records the durations that `fact` tells of. Raises what the application's meter raises."""
+        if not self._started:
+            return
+        if isinstance(fact, (AttemptSettled, StreamReopened)):
+            self._take(self._way()).record(fact, _context(fact))
+        elif self._forked:
+            self._take(self._way())
+        self._forked = False
+
+    def after_fork(self) -> None:
+        """In a forked child: the exporter's thread and connection are the parent's. The next fact makes new ones."""
+        kept = self._instruments
+        self._forked = True
+        self._reset()
+        for way in ("given", "global"):
+            if way in kept:
+                kept[way].after_fork()
+                self._instruments[way] = kept[way]
+
+    def close(self) -> None:
+        """Sends what a private provider has, for a few seconds at most. Nothing is observed from now on."""
+        own = self._private
+        atexit.unregister(self.close)
+        try:
+            if own is not None and self._started:
+                own[1]()
+        finally:
+            self._started = False
+            self._private = None
+
+    def _way(self) -> Way:
+        if self._given() is not None:
+            return "given"
+        if _is_real(api.get_meter_provider()):
+            return "global"
+        if self._wanted:
+            self._open()
+        return "global" if self._private is None else "private"
+
+    def _open(self) -> None:
+        with self._lock:
+            if not self._wanted:
+                return
+            try:
+                process = self._process
+                self._private = private.meter_provider(
+                    os.environ, lambda: self._process is process and self._uses("private")
+                )
+                atexit.register(self.close)
+            except Exception as error:  # noqa: BLE001 - no thread to be had: that costs this way out, and nothing else
+                self._on_error("report.metrics", error)
+            finally:
+                self._wanted = False
+
+    def _take(self, way: Way) -> Instruments:
+        with self._lock:
+            found = self._instruments.get(way)
+            if found is None:
+                provider = {"given": self._given(), "private": self._private and self._private[0]}.get(way)
+                meter = (provider or api.get_meter_provider()).get_meter(SCOPE, installed_version() or None)
+                found = Instruments(meter, self._metrics, self._on_error, lambda: self._uses(way))
+                self._instruments[way] = found
+        return found
+
+    def _uses(self, way: Way) -> bool:
+        return self._started and self._way() == way
+
+
+def _is_real(provider: MeterProvider) -> bool:
+    """Whether it is more than the API's own stand-ins, of which the proxy has no public name."""
+    return not isinstance(provider, api.NoOpMeterProvider) and not type(provider).__name__.startswith("_Proxy")
+
+
+def _context(fact: AttemptSettled | StreamReopened) -> Context | None:
+    span = context_of(fact.node if isinstance(fact, AttemptSettled) else fact.attempt)
+    return None if span is None else trace.set_span_in_context(trace.NonRecordingSpan(span))
