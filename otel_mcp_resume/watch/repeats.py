@@ -51,7 +51,7 @@ class UnansweredCalls:
         """Learns from a `tools/list` response which tools do no harm when called twice (`ToolAnnotations`)."""
         try:
             tools: Any = json.loads(data)["result"]["tools"]
-            hints = [(tool["name"], _harmless(tool.get("annotations") or {})) for tool in tools]
+            hints = [(str(tool["name"]), _harmless(tool.get("annotations") or {})) for tool in tools]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return
         with self._lock:
@@ -69,4 +69,8 @@ def _harmless(annotations: Any) -> bool:
 
 
 def _digest(peer: str, tool: str, arguments: Any) -> int:
-    return hash((peer, tool, json.dumps(arguments, sort_keys=True, default=str)))
+    try:
+        text = json.dumps(arguments, sort_keys=True, default=str)
+    except (TypeError, ValueError):  # keys that have no order, or an argument within itself
+        text = repr(arguments)
+    return hash((peer, tool, text))
