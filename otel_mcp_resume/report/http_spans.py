@@ -16,6 +16,7 @@ from otel_mcp_resume.rules.terms import Generation, Stream
 
 if TYPE_CHECKING:
     from otel_mcp_resume.report.ids import Ids
+    from otel_mcp_resume.watch.exchange import Leaving
 
 __all__ = ["HttpSpans"]
 
@@ -31,13 +32,11 @@ class HttpSpans:
         """The span that is current before a request is sent."""
         return trace.get_current_span()
 
-    def mark_client(
-        self, before: object, generation: Generation, session_id: str | None, stream: Stream | None, token: str | None
-    ) -> None:
-        """To be called where the request leaves the process. A span that was current `before` is the application's."""
+    def mark_client(self, leaving: Leaving) -> None:
+        """To be called where the request leaves the process. A span that was current before is the application's."""
         span = trace.get_current_span()
-        if before is not None and span is not before:
-            self._mark(span, generation, session_id, stream, token)
+        if span is not leaving.before:
+            self._mark(span, *leaving[1:])
 
     def mark_server(
         self, generation: Generation, session_id: str | None, stream: Stream | None, token: str | None

@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 
 from otel_mcp_resume.rules.terms import Stream
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
-from otel_mcp_resume.sdk.http_pool import LEAVING, Leaving, install_pool_hooks
+from otel_mcp_resume.sdk.http_pool import LEAVING, install_pool_hooks
 from otel_mcp_resume.sdk.http_tap import HttpTap
+from otel_mcp_resume.watch.exchange import Leaving
 from otel_mcp_resume.watch.jsonrpc import id_text
 
 if TYPE_CHECKING:

@@ -6,31 +6,21 @@ so its span is the current one there. Where no MCP exchange is under way, that c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from otel_mcp_resume.rules.terms import Generation, Stream
+from otel_mcp_resume.rules.terms import Generation
+from otel_mcp_resume.watch.exchange import Leaving
 
 if TYPE_CHECKING:
     from otel_mcp_resume.sdk.runtime import Runtime
 
-__all__ = ["LEAVING", "Leaving", "install_pool_hooks"]
+__all__ = ["LEAVING", "install_pool_hooks"]
 
 _LIBRARIES = ("httpcore", "httpcore2")
 _METHOD = "AsyncConnectionPool.handle_async_request"
-
-
-class Leaving(NamedTuple):
-    """A request of an exchange that is on its way out."""
-
-    before: object
-    """The span that was current before the HTTP client had it."""
-    generation: Generation
-    session_id: str | None
-    stream: Stream | None
-    token: str | None
 
 
 LEAVING: ContextVar[Leaving | None] = ContextVar("otel_mcp_resume_leaving", default=None)
@@ -46,26 +36,47 @@ def install_pool_hooks(runtime: Runtime) -> None:
 
 
 def _wrapper(runtime: Runtime, hook: str) -> Any:
-    def mark(args: tuple[Any, ...], kwargs: Mapping[str, Any], leaving: Leaving) -> None:
+    mark_client = runtime.http_spans.mark_client
+
+    def mark(leaving: Leaving, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         request = args[0] if args else kwargs["request"]
-        if leaving.generation is Generation.SSE or _is_of_mcp(request.headers):
-            runtime.http_spans.mark_client(*leaving)
+        session_id, is_of_mcp = _read(request.headers)
+        if is_of_mcp or leaving.generation is Generation.SSE:
+            mark_client(leaving._replace(session_id=session_id or leaving.session_id))
+            return True
+        return False
 
-    marks = runtime.guard(hook, mark)
+    def mark_answered(leaving: Leaving, response: Any) -> None:
+        """A session that begins has its name from the response, and the span is open until its head is there."""
+        session_id, _ = _read(response.headers)
+        if session_id is not None:
+            mark_client(leaving._replace(session_id=session_id))
 
-    def pool_wrapper(wrapped: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    marks, marks_answered = runtime.guard(hook, mark), runtime.guard(hook, mark_answered)
+
+    async def watched(leaving: Leaving, wrapped: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
+        is_of_mcp = marks(leaving, args, kwargs)
+        response = await wrapped(*args, **kwargs)
+        if is_of_mcp and leaving.session_id is None:
+            marks_answered(leaving, response)
+        return response
+
+    def pool_wrapper(
+        wrapped: Callable[..., Awaitable[Any]], _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Awaitable[Any]:
         leaving = LEAVING.get()
-        if leaving is not None:
-            marks(args, kwargs, leaving)
-        return wrapped(*args, **kwargs)
+        return wrapped(*args, **kwargs) if leaving is None else watched(leaving, wrapped, args, kwargs)
 
     return pool_wrapper
 
 
-def _is_of_mcp(headers: Any) -> bool:
-    """Whether it is the request itself, and not one that is made on the way, such as for an access token."""
+def _read(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str | None, bool]:
+    """The session that a head names, and whether a request is MCP's own, not one for an access token on the way."""
+    session_id, is_of_mcp = None, False
     for name, value in headers:
         lower = name.lower()
-        if lower == b"mcp-session-id" or (lower == b"accept" and b"text/event-stream" in value):
-            return True
-    return False
+        if lower == b"mcp-session-id":
+            session_id, is_of_mcp = value.decode("latin-1"), True
+        elif lower == b"accept" and b"text/event-stream" in value:
+            is_of_mcp = True
+    return session_id, is_of_mcp

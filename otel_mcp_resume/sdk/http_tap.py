@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
-from otel_mcp_resume.sdk.http_pool import LEAVING, Leaving
-from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
+from otel_mcp_resume.sdk.http_pool import LEAVING
+from otel_mcp_resume.watch.exchange import Leaving, RequestHead, ResponseHead
 from otel_mcp_resume.watch.transport import session_in_url
 
 if TYPE_CHECKING:

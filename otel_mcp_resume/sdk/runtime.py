@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from otel_mcp_resume.sdk.guard import Guard
     from otel_mcp_resume.sdk.patches import Patches
     from otel_mcp_resume.watch.client import ClientWatch
+    from otel_mcp_resume.watch.exchange import Leaving
     from otel_mcp_resume.watch.facts import Fact, Node
     from otel_mcp_resume.watch.server import ServerWatch
 
@@ -24,10 +25,8 @@ class HttpSpans(Protocol):
         """The span that is current before a request is sent."""
         ...
 
-    def mark_client(
-        self, before: object, generation: Generation, session_id: str | None, stream: Stream | None, token: str | None
-    ) -> None:
-        """To be called where the request leaves the process, with what `current` gave."""
+    def mark_client(self, leaving: Leaving) -> None:
+        """To be called where the request leaves the process."""
         ...
 
     def mark_server(

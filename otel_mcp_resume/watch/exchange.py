@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from otel_mcp_resume.rules.terms import Generation
+from otel_mcp_resume.rules.terms import Generation, Stream
 from otel_mcp_resume.watch.facts import Context
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.client_stream import ClientStream
 
-__all__ = ["RequestHead", "ResponseHead", "context_of", "generation_of"]
+__all__ = ["Leaving", "RequestHead", "ResponseHead", "context_of", "generation_of"]
 
 FIRST_STATELESS = "2026-07-28"
 
@@ -39,6 +39,17 @@ class RequestHead:
     def generation(self) -> Generation:
         """The generation that the request speaks."""
         return generation_of(self.protocol_version)
+
+
+class Leaving(NamedTuple):
+    """A request of an exchange that is on its way out of the process."""
+
+    before: object
+    """The span that was current before the HTTP client had it, as `report` gave it."""
+    generation: Generation
+    session_id: str | None
+    stream: Stream | None
+    token: str | None
 
 
 @dataclass(frozen=True, slots=True)
