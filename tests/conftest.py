@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -74,9 +74,13 @@ def wheel(uv: Uv, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _install(uv: Uv, home: Path, *what: str | Path) -> Environment:
+    """An environment with mcp. Everything has the version that it has here, in this row of the matrix."""
     uv("venv", "--quiet", "--python", sys.executable, home)
     python = home / "bin" / "python"
-    uv("pip", "install", "--quiet", "--python", python, f"mcp=={version('mcp')}", *what)
+    constraints = home / "constraints.txt"
+    here = {each.name: each.version for each in distributions() if each.name != "otel-mcp-resume"}
+    constraints.write_text("".join(f"{name}=={number}\n" for name, number in here.items()))
+    uv("pip", "install", "--quiet", "--python", python, "--constraint", constraints, "mcp", *what)
     return Environment(python)
 
 

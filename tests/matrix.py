@@ -42,7 +42,7 @@ ROWS = (
     Row("newest-1", "mcp<2", full=True),
     Row("2.0.1", "mcp==2.0.1"),
     Row("1.23.3", "mcp==1.23.3"),
-    Row("1.12.4-lowest", "mcp==1.12.4", lowest=True, also=("pydantic<2.13",)),  # newer ones broke that mcp
+    Row("1.12.4-lowest", "mcp==1.12.4", lowest=True, also=("pydantic>=2.12,<2.13",)),  # broke later
     Row("newest-2-py310", "mcp<3", python="3.10"),
     Row("newest-1-py310", "mcp<2", python="3.10"),
     Row("newest-2-py313", "mcp<3", python="3.13"),
@@ -94,10 +94,10 @@ class Workshop:
         home = self._work / row.name
         self._call("venv", "--quiet", "--python", python, home)
         interpreter = home / "bin" / "python"
-        resolution = ("--resolution", "lowest-direct") if row.lowest else ()
-        self._install(interpreter, *resolution, self.wheel, row.mcp, *row.also)
-        from_groups = (f"--group={ROOT / 'pyproject.toml'}:{group}" for group in groups)
-        self._install(interpreter, row.mcp, *row.also, *from_groups)
+        project = ROOT / "pyproject.toml"
+        if row.lowest:
+            self._install(interpreter, "--resolution", "lowest-direct", "-r", project, row.mcp, *row.also)
+        self._install(interpreter, self.wheel, row.mcp, *row.also, *(f"--group={project}:{group}" for group in groups))
         return interpreter
 
     def _install(self, interpreter: Path, *what: str | Path) -> None:
