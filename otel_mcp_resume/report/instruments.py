@@ -30,13 +30,14 @@ _Key = tuple[str, tuple[str, ...]]
 
 
 class Instruments:
-    """Made once for a meter. Where that is OpenTelemetry's proxy, they come to life with the application's provider."""
+    """To be made once for a meter: it would go on with the callbacks of the first.
 
-    def __init__(self, meter: Meter, metrics: Metrics, on_error: ErrorSink, is_used: Callable[[], bool]) -> None:
-        """While `is_used` says no, nothing is observed here: the same numbers go another way."""
-        self._metrics = metrics
-        self._on_error = on_error
-        self._is_used = is_used
+    Where the meter is OpenTelemetry's proxy, they come to life with the application's provider.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        """Nothing is observed before `show`."""
+        self._shown: tuple[Metrics, ErrorSink, Callable[[], bool]] | None = None
         self._seen: dict[_Key, float] = {}
         self._before_fork: dict[_Key, float] = {}
         self._histograms: dict[str, Histogram] = {}
@@ -53,6 +54,10 @@ class Instruments:
             meter.create_observable_counter(name.otel_name, [partial(self._observe, name)], **about)
         else:
             meter.create_observable_gauge(name.otel_name, [partial(self._observe, name)], **about)
+
+    def show(self, metrics: Metrics, on_error: ErrorSink, is_used: Callable[[], bool]) -> None:
+        """Observes `metrics` from now on. While `is_used` says no, nothing: the same numbers go another way."""
+        self._shown = metrics, on_error, is_used
 
     def after_fork(self) -> None:
         """In a forked child: ours begin at 0 again, but a meter that came along goes on from where it was."""
@@ -72,17 +77,20 @@ class Instruments:
         self._histograms[name.name].record(value, labels, context)
 
     def _observe(self, name: MetricName, _: CallbackOptions) -> Iterable[Observation]:
+        if self._shown is None:
+            return ()
+        metrics, on_error, is_used = self._shown
         try:
-            return self._observations(name) if self._is_used() else ()
+            return self._observations(name, metrics) if is_used() else ()
         except Exception as error:  # noqa: BLE001 - the application's reader collects others' metrics, too
-            self._on_error("report.metrics", error)
+            on_error("report.metrics", error)
             return ()
 
-    def _observations(self, name: MetricName) -> list[Observation]:
+    def _observations(self, name: MetricName, metrics: Metrics) -> list[Observation]:
         if name is names.OLDEST_PENDING:
-            self._metrics.refresh()
+            metrics.refresh()
         observations: list[Observation] = []
-        for labels, value in self._metrics.read(name):
+        for labels, value in metrics.read(name):
             if name.kind == "counter":
                 key = name.name, tuple(labels.values())
                 value = self._seen[key] = value + self._before_fork.get(key, 0.0)  # noqa: PLW2901 - the same number, gone on

@@ -9,7 +9,8 @@ import atexit
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 from opentelemetry import metrics as api
 from opentelemetry import trace
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["Meters"]
 
 Way = Literal["given", "global", "private"]
+
+
+class _Global:
+    """Stands for the global provider, before it was set and after."""
+
+
+_GLOBAL = _Global()
+_made: WeakKeyDictionary[Any, Instruments] = WeakKeyDictionary()
+"""By provider, for the whole process: the plugin may be taken away and come back."""
 
 
 class Meters:
@@ -98,9 +108,10 @@ class Meters:
             self._private = None
 
     def _way(self) -> Way:
-        if self._given() is not None:
+        given, global_ = self._given(), api.get_meter_provider()
+        if given is not None and given is not global_:
             return "given"
-        if _is_real(api.get_meter_provider()):
+        if _is_real(global_):
             return "global"
         if self._wanted:
             self._open()
@@ -125,10 +136,17 @@ class Meters:
         with self._lock:
             found = self._instruments.get(way)
             if found is None:
-                provider = {"given": self._given(), "private": self._private and self._private[0]}.get(way)
-                meter = (provider or api.get_meter_provider()).get_meter(SCOPE, installed_version() or None)
-                found = Instruments(meter, self._metrics, self._on_error, lambda: self._uses(way))
-                self._instruments[way] = found
+                found = self._instruments[way] = self._make(way)
+                found.show(self._metrics, self._on_error, lambda: self._uses(way))
+        return found
+
+    def _make(self, way: Way) -> Instruments:
+        provider = {"given": self._given(), "private": self._private and self._private[0]}.get(way)
+        owner = provider or _GLOBAL
+        found = _made.get(owner)
+        if found is None:
+            meter = (provider or api.get_meter_provider()).get_meter(SCOPE, installed_version() or None)
+            found = _made[owner] = Instruments(meter)
         return found
 
     def _uses(self, way: Way) -> bool:

@@ -147,7 +147,7 @@ def receiver() -> Iterator[Received]:
     """Receives until the block is left."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the name that the base class calls
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             if self.headers.get("content-encoding") == "gzip":
                 body = gzip.decompress(body)
