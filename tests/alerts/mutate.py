@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -216,6 +216,10 @@ def main(arguments: list[str]) -> int:
     if not work:
         print("no rule of that name", file=sys.stderr)
         return 2
+    for job in {job.name: job for job in work}.values():
+        if unnoticed(given.alerts, replace(job, content=_only(_load(given.alerts / job.source), job.name))) is None:
+            print(f"the tests of {job.name} fail without any change", file=sys.stderr)
+            return 2
     with ThreadPoolExecutor(given.workers) as pool:
         survivors = [line for line in pool.map(partial(unnoticed, given.alerts), work) if line is not None]
     for line in survivors:
