@@ -35,6 +35,9 @@ class Case:
     healthy: bool
     body: Json
 
+    def __str__(self) -> str:
+        return self.name
+
     def section(self, key: str) -> Any:
         return self.body.get(key)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .cases import Case
     from .driven.steps import Json
 
-__all__ = ["check_metrics", "expects_absence"]
+__all__ = ["check_metrics", "expects_absence", "undelivered_entries"]
 
 ATTEMPTS = "mcp_resume_attempts_total"
 VIOLATIONS = "mcp_resume_violations_total"
@@ -35,7 +35,7 @@ def check_metrics(case: Case, samples: Samples) -> list[Problem]:
         *(_check_counter(samples, ATTEMPTS, entry) for entry in expect.get("attempts", [])),
         *(_check_zero(samples, ATTEMPTS, entry) for entry in expect.get("no_attempts", [])),
         *(_check_counter(samples, VIOLATIONS, entry) for entry in expect.get("violations", [])),
-        *(_check_counter(samples, UNDELIVERED, entry) for entry in _undelivered(expect)),
+        *(_check_counter(samples, UNDELIVERED, entry) for entry in undelivered_entries(expect)),
         *(_check_value(samples, entry) for entry in expect.get("metrics", [])),
     ]
     if expect.get("no_violations"):
@@ -49,7 +49,7 @@ def expects_absence(case: Case) -> bool:
     """Whether something must stay away, so that an early look proves nothing."""
     expect = case.expect
     wanted = [entry.get("count", ">=1") for key in ("attempts", "violations") for entry in expect.get(key, [])]
-    wanted += [entry.get("count", ">=1") for entry in _undelivered(expect)]
+    wanted += [entry.get("count", ">=1") for entry in undelivered_entries(expect)]
     wanted += [entry["value"] for entry in expect.get("metrics", [])]
     exact = any(Bound.parse(count).exact for count in wanted)
     return case.healthy or exact or "no_attempts" in expect or "no_violations" in expect
@@ -80,7 +80,7 @@ def _check_healthy(expect: Json, samples: Samples) -> list[Problem | None]:
     ]
 
 
-def _undelivered(expect: Json) -> list[Json]:
+def undelivered_entries(expect: Json) -> list[Json]:
     """A count, an entry, or a list of entries."""
     wanted: Any = expect.get("undelivered", [])
     if isinstance(wanted, dict):

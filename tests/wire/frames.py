@@ -30,7 +30,8 @@ def frame_text(speaker: Speaker, frame: Json) -> str:
         fields["id"] = _padded(str(frame["id"]), frame["size"])
     lines = [f"{key}: {value}" for key, value in fields.items()]
     data = _frame_data(speaker, frame)
-    return "\n".join([*lines, *([] if data is None else [f"data: {data}"]), "", ""])
+    text = "\n".join([*lines, *([] if data is None else [f"data: {data}"]), "", ""])
+    return text[: frame.get("cut", len(text))]
 
 
 def _padded(event_id: str, size: int) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import subprocess
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -25,13 +26,24 @@ if TYPE_CHECKING:
     from .cases import Case
     from .driven.steps import Json
 
-__all__ = ["START_LIMIT", "Setup", "Verdict", "judge"]
+__all__ = ["TOTAL_LIMIT", "Setup", "Verdict", "judge"]
 
 SETTLE = PROOF_TIMEOUT + 1.0
 START_LIMIT = 90.0
 """Seconds for an interpreter to import its SDK once it has a slot; the clock of a case starts after that."""
-CASE_LIMIT = 12.0
+PLAY_LIMIT = 60.0
+"""Seconds for a play, most of which wait for less than five, and its judgement."""
+JUDGE_LIMIT = 12.0
+"""Seconds after the start in which everything must be reported, and at least half of it after the last step."""
+WIRE_LIMIT = 3.0
+"""Seconds for what is under way on a loaded machine when the last step is done."""
 POLL_INTERVAL = 0.15
+
+TOTAL_LIMIT = 600
+"""Seconds for a case with its wait for a start slot, which others may hold; for a test that plays one."""
+
+Check = Callable[[], list[Problem]]
+Look = Callable[[], Awaitable[list[Problem]]]
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,9 @@ class Setup:
     python: str
     mcp: tuple[int, ...]
     plain: bool = False
+    """Judge the wire only."""
+    plugin: bool = True
+    """Enable the plugin."""
 
     @property
     def generation(self) -> int:
@@ -52,7 +67,7 @@ class Setup:
         """Raises `subprocess.CalledProcessError` if that interpreter has no `mcp`."""
         code = "import importlib.metadata as m; print(m.version('mcp'))"
         version = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
-        return cls(python, tuple(int(part) for part in version.split(".")[:2]), plain)
+        return cls(python, tuple(int(part) for part in version.split(".")[:2]), plain, plugin=not plain)
 
 
 @dataclass
@@ -83,7 +98,7 @@ async def judge(case: Case, setup: Setup) -> Verdict:
         problems = await (run.client_case() if case.instrumented == "client" else run.server_case())
         detail = "; ".join(problem.text for problem in problems)
     except asyncio.TimeoutError:
-        detail = f"took longer than {CASE_LIMIT:g} s" if run.began else "the instrumented process did not start"
+        detail = f"took longer than {PLAY_LIMIT:g} s" if run.began else "the instrumented process did not start"
     except (CaseError, KeyError, TypeError, ValueError, OSError) as error:
         detail = f"could not be played: {error!r}"
     return Verdict(
@@ -111,52 +126,70 @@ class _Run:
         async with server.running() as port:
             spec = {"port": port, "sessions": self.case.section("client")}
             async with self._driven(spec) as (driven, _):
-                return await asyncio.wait_for(self._as_client(driven, server), CASE_LIMIT)
+                return await asyncio.wait_for(self._as_client(driven, server), PLAY_LIMIT)
 
     async def _as_client(self, driven: Driven, server: ScriptedServer) -> list[Problem]:
         await driven.message()
-        self.wire = [str(request) for request in server.requests]
-        return await self._judged(driven, check_requests(server, self.case.wire, self.setup.generation))
+        return await self._judged(
+            driven,
+            lambda: check_requests(server, self.case.wire, self.setup.generation),
+            lambda: [str(request) for request in server.requests],
+        )
 
     async def server_case(self) -> list[Problem]:
         async with self._driven(self.case.section("server") or {}) as (driven, ready):
             client = ScriptedClient(ready["port"])
             try:
-                return await asyncio.wait_for(self._as_server(driven, client), CASE_LIMIT)
+                return await asyncio.wait_for(self._as_server(driven, client), PLAY_LIMIT)
             finally:
                 await client.close()
 
     async def _as_server(self, driven: Driven, client: ScriptedClient) -> list[Problem]:
         await client.play(self.case.section("steps"))
-        self.wire = [f"{name}: {exchange.summary()}" for name, exchange in client.exchanges.items()]
-        return await self._judged(driven, check_exchanges(client, self.case.wire, self.setup.generation))
+        return await self._judged(
+            driven,
+            lambda: check_exchanges(client, self.case.wire, self.setup.generation),
+            lambda: [f"{name}: {exchange.summary()}" for name, exchange in client.exchanges.items()],
+        )
 
     @contextlib.asynccontextmanager
     async def _driven(self, spec: Json) -> AsyncGenerator[tuple[Driven, Json], None]:
         """The instrumented process, once it is ready, with what it said of itself. Starts the clock."""
         async with contextlib.AsyncExitStack() as stack:
             async with start_slot():
-                start = Driven.started(self.setup.python, self.case.instrumented, spec, plain=self.setup.plain)
+                start = Driven.started(self.setup.python, self.case.instrumented, spec, plugin=self.setup.plugin)
                 driven = await stack.enter_async_context(start)
                 ready = await asyncio.wait_for(driven.message(), START_LIMIT)
             self.began = time.monotonic()
             yield driven, ready
 
-    async def _judged(self, driven: Driven, wire_problems: list[Problem]) -> list[Problem]:
-        if wire_problems or self.setup.plain:
-            return wire_problems
+    async def _judged(self, driven: Driven, check_wire: Check, wire: Callable[[], list[str]]) -> list[Problem]:
+        problems = await _until_good(_at_once(check_wire), time.monotonic() + WIRE_LIMIT)
+        self.wire = wire()
+        if problems or self.setup.plain:
+            return problems
         if expects_absence(self.case):
             await asyncio.sleep(SETTLE)
-        return await self._poll(driven)
+        limit = max(self.began + JUDGE_LIMIT, time.monotonic() + JUDGE_LIMIT / 2)
+        return await _until_good(lambda: self._reported(driven), limit)
 
-    async def _poll(self, driven: Driven) -> list[Problem]:
-        """Looks until every expectation holds, one can never hold again, or the time is up."""
-        while True:
-            samples = await driven.metrics()
-            self.samples = samples or []
-            unserved = [Problem("nobody serves /metrics", final=True)]
-            problems = unserved if samples is None else check_metrics(self.case, samples)
-            late = time.monotonic() - self.began > CASE_LIMIT - 0.5
-            if not problems or late or any(problem.final for problem in problems):
-                return problems
-            await asyncio.sleep(POLL_INTERVAL)
+    async def _reported(self, driven: Driven) -> list[Problem]:
+        samples = await driven.metrics()
+        self.samples = samples or []
+        return [Problem("nobody serves /metrics")] if samples is None else check_metrics(self.case, samples)
+
+
+def _at_once(check: Check) -> Look:
+    async def look() -> list[Problem]:
+        return check()
+
+    return look
+
+
+async def _until_good(look: Look, limit: float) -> list[Problem]:
+    """Looks until every expectation holds, one can never hold again, or the time is up."""
+    while True:
+        problems = await look()
+        if not problems or time.monotonic() > limit or any(problem.final for problem in problems):
+            return problems
+        await asyncio.sleep(POLL_INTERVAL)

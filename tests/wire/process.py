@@ -38,7 +38,7 @@ class Driven:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def started(cls, python: str, role: str, spec: Json, *, plain: bool) -> AsyncGenerator[Driven, None]:
+    async def started(cls, python: str, role: str, spec: Json, *, plugin: bool) -> AsyncGenerator[Driven, None]:
         """`spec` is what the process has to play. WIRE_STDERR=1 shows what it writes to stderr."""
         with reserved_port() as port:
             process = await asyncio.create_subprocess_exec(
@@ -48,7 +48,7 @@ class Driven:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=None if os.environ.get("WIRE_STDERR") else subprocess.DEVNULL,
-                env=_environment(port, plain=plain),
+                env=_environment(port, plugin=plugin),
                 limit=LINE_LIMIT,
             )
             assert process.stdin is not None
@@ -72,7 +72,7 @@ class Driven:
         raise CaseError("the instrumented process ended early (WIRE_STDERR=1 shows why)")
 
     async def metrics(self) -> list[Sample] | None:
-        """The current /metrics, or None while nobody serves them."""
+        """The current /metrics, or None while nobody serves them in time."""
         try:
             reader, writer = await asyncio.open_connection("localhost", self.metrics_port)
         except OSError:
@@ -88,10 +88,10 @@ class Driven:
         return parse_metrics(text)
 
 
-def _environment(port: int, *, plain: bool) -> dict[str, str]:
+def _environment(port: int, *, plugin: bool) -> dict[str, str]:
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
     inherited |= {"NO_PROXY": "*", "no_proxy": "*"}
-    if plain:
+    if not plugin:
         return inherited
     return inherited | {
         "OTEL_MCP_RESUME": "1",
