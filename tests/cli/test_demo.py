@@ -177,9 +177,11 @@ def wait_until_none(left: Callable[[], list[int]]) -> bool:
 def test_no_process_outlives_it(number: signal.Signals, status: int) -> None:
     with running("--scene", "deploy") as (process, left):
         assert process.stdout
-        for line in process.stdout:
-            if "deploying" in line:
-                break
+        told = ""
+        while "deploying" not in told:
+            line = process.stdout.readline()
+            assert line, told
+            told += line
         assert len(left()) == 4
         process.send_signal(number)
         output, errors = process.communicate(timeout=30)

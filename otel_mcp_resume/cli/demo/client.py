@@ -1,24 +1,23 @@
-"""One client process of the demo: `python -m otel_mcp_resume.cli.demo.client APPLICATION URL...`.
+"""A client process of the demo.
 
 An application on the SDK's client, and nothing of the plugin: the environment variable alone brings it in.
-It plays once for every `play` that it reads, and keeps its session open until it reads `close`.
+It plays once for every `play` that it is told, and keeps its session open until it is told `close`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from otel_mcp_resume.cli.demo.applications import APPLICATIONS
 from otel_mcp_resume.cli.demo.notes import Notes
-from otel_mcp_resume.cli.demo.orders import follow, say
+from otel_mcp_resume.cli.demo.orders import Orders, say
 
 __all__ = ["main"]
 
 
-async def run(name: str, urls: Sequence[str]) -> None:
+async def run(name: str, urls: Sequence[str], orders: Orders) -> None:
     """Plays the application again and again, until its task is cancelled."""
     loop, here = asyncio.get_running_loop(), asyncio.current_task()
     assert here is not None
@@ -28,10 +27,8 @@ async def run(name: str, urls: Sequence[str]) -> None:
         with suppress(RuntimeError):  # the loop is closed: we are ending already
             loop.call_soon_threadsafe(function, *args)
 
-    follow(
-        on_line=lambda line: in_loop(done.set) if line == "close" else in_loop(plays.put_nowait, None),
-        on_end=lambda: in_loop(here.cancel),
-    )
+    orders.on_line = lambda line: in_loop(done.set) if line == "close" else in_loop(plays.put_nowait, None)
+    orders.on_end = lambda: in_loop(here.cancel)
     say("ready")
     while True:
         await plays.get()
@@ -51,11 +48,8 @@ async def play(name: str, urls: Sequence[str], done: asyncio.Event) -> None:
             notes.conclude("the application ended with an error")
 
 
-def main() -> None:
-    """Ends with its standard input."""
+def main(argv: Sequence[str], orders: Orders) -> None:
+    """Plays the application that `argv` names first, at the addresses after it, until there are no orders any more."""
+    name, *urls = argv
     with suppress(asyncio.CancelledError):
-        asyncio.run(run(sys.argv[1], sys.argv[2:]))
-
-
-if __name__ == "__main__":
-    main()
+        asyncio.run(run(name, urls, orders))

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
-__all__ = ["follow", "say", "understood"]
+__all__ = ["Orders", "say", "understood"]
 
 GRACE = 4
 """Seconds that a process has to end by itself."""
@@ -34,17 +34,23 @@ def understood(line: bytes) -> dict[str, Any] | None:
     return cast("dict[str, Any]", message) if isinstance(message, dict) and "event" in message else None
 
 
-def follow(on_line: Callable[[str], None], on_end: Callable[[], None]) -> None:
-    """Calls back, from a thread of its own, for every line, and once at the end.
+class Orders:
+    """Listens, in a thread of its own, from its creation on.
 
-    The end comes however the demo ended, killed included, so that no process outlives it.
+    The end comes however the demo ended, killed included, and wherever the process is by then, so that none
+    outlives the demo.
     """
 
-    def run() -> None:
+    def __init__(self) -> None:
+        self.on_line: Callable[[str], object] = lambda _: None
+        """Called in that thread for every order."""
+        self.on_end: Callable[[], object] = lambda: None
+        """Called in that thread once, when there is nobody left to obey. The process has `GRACE` to end after it."""
+        threading.Thread(target=self._listen, name="orders", daemon=True).start()
+
+    def _listen(self) -> None:
         for line in sys.stdin:
-            on_line(line.strip())
-        on_end()
+            self.on_line(line.strip())
+        self.on_end()
         time.sleep(GRACE)
         os._exit(1)
-
-    threading.Thread(target=run, name="orders", daemon=True).start()

@@ -1,4 +1,4 @@
-"""One server process of the demo: `python -m otel_mcp_resume.cli.demo.server`.
+"""A server process of the demo.
 
 Nothing here knows of the plugin. The environment variable alone brings it into the process.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import uvicorn
 
 from otel_mcp_resume.cli.demo.adopt import adopting_app
-from otel_mcp_resume.cli.demo.orders import follow, say
+from otel_mcp_resume.cli.demo.orders import Orders, say
 from otel_mcp_resume.cli.demo.sdk import http_app, protocol_server
 from otel_mcp_resume.cli.demo.stores import STORES, SessionLog
 from otel_mcp_resume.cli.demo.tools import TOOLS
@@ -35,24 +36,20 @@ def build(store: str, first: int, *, adopt: bool) -> Any:
     return http_app(TOOLS, event_store=kind(numbers), retry_interval=RETRY_INTERVAL)
 
 
-def main() -> None:
-    """Serves on a free port of the loopback, which it tells the demo."""
-    parser = argparse.ArgumentParser()
+def main(argv: Sequence[str], orders: Orders) -> None:
+    """Serves on a free port of the loopback, which it tells the demo, until there are no orders any more."""
+    parser = argparse.ArgumentParser(prog="server")
     parser.add_argument("--store", choices=sorted(STORES), default="log")
     parser.add_argument("--first", type=int, default=1, help="number of the first event")
     parser.add_argument("--adopt", action="store_true", help="take in sessions of other instances")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     app = build(arguments.store, arguments.first, adopt=arguments.adopt)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
 
     def stop() -> None:
         server.should_exit = True
 
-    follow(lambda _: None, stop)
+    orders.on_end = stop
     listener = socket.create_server(("127.0.0.1", 0))
     say("ready", port=listener.getsockname()[1])
     server.run(sockets=[listener])
-
-
-if __name__ == "__main__":
-    main()

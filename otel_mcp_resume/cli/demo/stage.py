@@ -99,11 +99,12 @@ class Stage:
         except asyncio.TimeoutError:
             raise ChildError(f"{self.scene.name}: not every process was ready within {START_LIMIT} s") from None
 
-    async def _start(self, name: str, module: str, *arguments: str) -> None:
+    async def _start(self, name: str, part: str, *arguments: str) -> None:
         self._children[name] = await Child.start(
             f"{self.scene.name}-{name}",
             next(self._ports),
-            f"{__package__}.{module}",
+            f"{__package__}.process",
+            part,
             *arguments,
             log=self._note,
         )
