@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from otel_mcp_resume.rules.terms import Generation, Side, Stream, ViolationRule
 from otel_mcp_resume.watch.client_stream import ClientStream
@@ -27,8 +27,18 @@ LISTENS = 64
 
 def session_in_url(url: str) -> str | None:
     """The session id in an HTTP+SSE message URL; None if it names none."""
-    query = parse_qs(urlsplit(url).query)
+    query = parse_qs(_split(url).query)
     return next((query[name][0] for name in _SESSION_PARAMETERS if name in query), None)
+
+
+def _split(url: str) -> SplitResult:
+    """The parts of a URL; none of one that is broken, which is for the SDK to complain about."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # only read here is it looked at
+    except ValueError:
+        return urlsplit("")
+    return parts
 
 
 class ClientTransport:
@@ -50,7 +60,7 @@ class ClientTransport:
     )
 
     def __init__(self, watch: ClientWatch, url: str) -> None:
-        parts = urlsplit(url)
+        parts = _split(url)
         self.watch = watch
         self.origin = f"{parts.scheme}://{parts.netloc}".lower()
         self.address = parts.hostname
