@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from otel_mcp_resume.rules.terms import Stream
@@ -137,10 +137,10 @@ class ClientHooks:
         context = args[0] if args else kwargs["ctx"]
         message = _message(context)
         method = getattr(message, "method", None)
-        params = getattr(message, "params", None)
+        params = _members(getattr(message, "params", None))
         request_id = getattr(message, "id", None)
         if method is None or request_id is None:  # a notification, or the answer to a request of the server
-            if method == "notifications/cancelled" and isinstance(params, Mapping):
+            if method == "notifications/cancelled":
                 transport.cancelled(id_text(params.get("requestId")))
             return Exchange(transport, context.client, None, method=method)
         if method == "subscriptions/listen":
@@ -148,7 +148,7 @@ class ClientHooks:
         else:
             stream = transport.stream(Stream.REQUEST, method=method, request_id=id_text(request_id))
         call = None
-        if method == "tools/call" and isinstance(params, Mapping):
+        if method == "tools/call":
             call = str(params.get("name")), params.get("arguments")
         return Exchange(transport, context.client, stream, method=method, call=call)
 
@@ -175,6 +175,10 @@ class ClientHooks:
 
     def _closed(self, instance: Any) -> None:
         self._runtime.report(self._transport(instance).closed())
+
+
+def _members(params: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", params) if isinstance(params, Mapping) else {}
 
 
 def _message(context: Any) -> Any:

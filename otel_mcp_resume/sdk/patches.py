@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import wrapt
 
@@ -52,7 +52,7 @@ class Patches:
         except (AttributeError, ImportError):
             self._on_change(hook, False)  # noqa: FBT003 - the value of a gauge
             return False
-        members: dict[str, Any] = vars(owner)
+        members = cast("dict[str, Any]", vars(owner))
         own = name in members
         raw = members.get(name, original)
         patch = wrapt.FunctionWrapper(raw, wrapper, enabled=self._is_enabled)
@@ -88,7 +88,7 @@ def _resolve(module: str, path: str) -> tuple[Any, str]:
 
 
 def _detach(patch: _Patch) -> None:
-    members: dict[str, Any] = vars(patch.owner)
+    members = cast("dict[str, Any]", vars(patch.owner))
     current: Any = members.get(patch.name)
     if current is patch.wrapper:
         if patch.own:
