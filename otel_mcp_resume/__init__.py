@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from otel_mcp_resume.rules.cursor import ResumptionGapError, StreamCursor, resume_stream, verify_resumption
     from otel_mcp_resume.rules.terms import Outcome, Reason
     from otel_mcp_resume.rules.verdict import Verdict
+    from otel_mcp_resume.tokens import bind, recall
 
 __all__ = [
     "McpResumeInstrumentor",
@@ -27,8 +28,10 @@ __all__ = [
     "StreamCursor",
     "StreamEventLog",
     "Verdict",
+    "bind",
     "handle_reconnect",
     "instrument",
+    "recall",
     "resume_stream",
     "uninstrument",
     "verify_resumption",
@@ -43,8 +46,10 @@ _HOMES = {
     "StreamCursor": "rules.cursor",
     "StreamEventLog": "rules.boundary",
     "Verdict": "rules.verdict",
+    "bind": "tokens",
     "handle_reconnect": "rules.boundary",
     "instrument": "activate",
+    "recall": "tokens",
     "resume_stream": "rules.cursor",
     "uninstrument": "activate",
     "verify_resumption": "rules.cursor",

@@ -9,10 +9,12 @@ verify_resumption(cursor, response.headers.get("mcp-session-id"), first_event.id
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TypeVar, Union
+from typing import Any, TypeVar, Union
 
 from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Stream
 from otel_mcp_resume.rules.verdict import EventEvidence, Verdict, judge_event, judge_session
@@ -20,6 +22,8 @@ from otel_mcp_resume.rules.verdict import EventEvidence, Verdict, judge_event, j
 __all__ = ["EventId", "OpenStream", "ResumptionGapError", "StreamCursor", "resume_stream", "verify_resumption"]
 
 EventId = Union[int, str]
+_FORMAT = "c1."
+"""Marks the format, so that a later one can be told apart."""
 T = TypeVar("T")
 
 OpenStream = Callable[[Mapping[str, str]], Awaitable[tuple[str | None, AsyncIterable[tuple[EventId | None, T]]]]]
@@ -56,6 +60,24 @@ class StreamCursor:
         """Raises TypeError for a token that is neither an int nor a str, ValueError for an empty one."""
         if not _as_text(self.last_event_id):
             raise ValueError("last_event_id is empty, and an empty token resumes nothing")
+
+    def serialize(self) -> str:
+        """The cursor as one opaque string of URL-safe ASCII, for wherever the application keeps its state.
+
+        It holds the session id in the clear: keep it as you would keep that.
+        """
+        parts = [self.session_id, self.last_event_id, self.stream.value, self.generation.value, self.endpoint]
+        text = json.dumps(parts, separators=(",", ":"))
+        return _FORMAT + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    @classmethod
+    def deserialize(cls, text: str) -> StreamCursor:
+        """The cursor that `serialize` made a string of. Raises ValueError for any other string."""
+        try:
+            session_id, last_event_id, stream, generation, endpoint = _parts(text)
+            return cls(_maybe(session_id), last_event_id, Stream(stream), Generation(generation), _maybe(endpoint))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError("not a serialized StreamCursor") from error
 
 
 def verify_resumption(
@@ -119,6 +141,19 @@ async def resume_stream(cursor: StreamCursor, open_stream: OpenStream[T]) -> Asy
         yield event_id, event
     if not verified:
         verify_resumption(cursor, response_session_id, None)
+
+
+def _parts(text: str) -> Any:
+    form, encoded = text[: len(_FORMAT)], text[len(_FORMAT) :]
+    if form != _FORMAT:
+        raise ValueError(form)
+    return json.loads(base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True))
+
+
+def _maybe(part: Any) -> str | None:
+    if part is None or isinstance(part, str):
+        return part
+    raise TypeError(type(part))
 
 
 def _as_text(event_id: object) -> str:

@@ -13,7 +13,7 @@ from otel_mcp_resume.watch.client_stream import ClientStream
 from otel_mcp_resume.watch.cursors import CursorMemory, Received
 from otel_mcp_resume.watch.facts import Fact, LedgerEvicted, Violated
 from otel_mcp_resume.watch.repeats import UnansweredCalls
-from otel_mcp_resume.watch.seen import EventMemory
+from otel_mcp_resume.watch.seen import EventMemory, short_key
 from otel_mcp_resume.watch.transport import ClientTransport
 
 if TYPE_CHECKING:
@@ -113,6 +113,21 @@ class ClientWatch:
             key,
             Received(stream.session_id, stream.generation, stream.kind, connection.request_id),
         )
+
+    def binding(self, token: str) -> tuple[str, Received] | None:
+        """Where a token was received, and under what; None if this process doesn't know. For applications that ask."""
+        with self.lock:
+            for stream in self.streams:
+                if token in stream.seen:
+                    kind, request_id = stream.kind, stream.request_id
+                    received = Received(stream.session_id, stream.generation, kind, request_id)
+                    return stream.transport.origin, received
+            return self._cursors.everywhere(token)
+
+    def recall(self, origin: str, token: str, received: Received) -> None:
+        """The application says what a token was received under, in an earlier process."""
+        with self.lock:
+            self._cursors.keep(origin, short_key(token), received)
 
     def session_began(self, origin: str, session_id: str) -> None:
         """A session was initialised in this process. Holds the lock."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from otel_mcp_resume.rules.terms import Generation, Stream
 from otel_mcp_resume.watch.seen import short_key
 
-__all__ = ["CursorMemory", "Received"]
+__all__ = ["ANYWHERE", "CursorMemory", "Received"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,14 @@ class Received:
     session_id: str | None
     generation: Generation
     stream: Stream
-    request_id: str | None
+    request_id: str | None = None
     """The JSON-RPC id, as JSON text, of the request that the stream belongs to."""
+    recalled: bool = False
+    """The application says so; it was in an earlier process."""
+
+
+ANYWHERE = ""
+"""The origin of a token whose endpoint is unknown."""
 
 
 class CursorMemory:
@@ -64,10 +70,24 @@ class CursorMemory:
         session it is shown under began here, since then this process would have received it: a session that began
         in an earlier process may have tokens of its own that look the same.
         """
-        bindings = self._received.get((origin, short_key(token)), [])
+        bindings = self.bindings(origin, token)
         for received in reversed(bindings):
             if received.session_id == sent_session_id:
                 return received
         sessions = {received.session_id for received in bindings}
         began_here = sent_session_id is None or (origin, sent_session_id) in self._initialised
-        return bindings[-1] if len(sessions) == 1 and began_here else None
+        certain = began_here or any(received.recalled for received in bindings)
+        return bindings[-1] if len(sessions) == 1 and certain else None
+
+    def bindings(self, origin: str, token: str) -> list[Received]:
+        """All that is known of a token, the last one last. Some were recalled for any endpoint."""
+        key = short_key(token)
+        return [*self._received.get((ANYWHERE, key), ()), *self._received.get((origin, key), ())]
+
+    def everywhere(self, token: str) -> tuple[str, Received] | None:
+        """The last one to receive a token, and where; None if nobody did."""
+        key = short_key(token)
+        for (origin, known), bindings in reversed(self._received.items()):
+            if known == key:
+                return origin, bindings[-1]
+        return None

@@ -29,7 +29,7 @@ _HEARTBEAT = Block(None, None, None)
 
 _WHOLE = re.compile(
     r"(?:id: ?([^\r\n\0]*)\r?\n)?(?:event: ?([^\r\n]*)\r?\n)?(?:id: ?([^\r\n\0]*)\r?\n)?data: ?([^\r\n]*)\r?\n\r?\n"
-).fullmatch
+)
 """One event as the Python and TypeScript SDKs write it. Whatever else there is goes the longer way."""
 
 
@@ -51,7 +51,9 @@ class SseScanner:
         if self._swallow and text:
             text = text.removeprefix(self._swallow)
             self._swallow = ""
-        if not self._parts and (whole := _WHOLE(text)):  # nearly always: one piece is one event of one data line
+        if not self._parts and (
+            whole := _WHOLE.fullmatch(text)
+        ):  # nearly always: one piece is one event of one data line
             first, event, second, data = whole.groups()
             return (Block(first if second is None else second, data, event),)
         if "\r" in text:
