@@ -51,10 +51,9 @@ class SseScanner:
         if self._swallow and text:
             text = text.removeprefix(self._swallow)
             self._swallow = ""
-        if not self._parts and (
-            whole := _WHOLE.fullmatch(text)
-        ):  # nearly always: one piece is one event of one data line
-            first, event, second, data = whole.groups()
+        match = None if self._parts else _WHOLE.fullmatch(text)
+        if match is not None:  # nearly always: one piece is one event of one data line
+            first, event, second, data = match.groups()
             return (Block(first if second is None else second, data, event),)
         if "\r" in text:
             self._swallow = "\n" if text[-1] == "\r" else ""
