@@ -93,7 +93,7 @@ def verify_resumption(
     Raises ResumptionGapError if the response names another session, if no event was replayed, or if the id
     went back. TypeError for an id that is neither int nor str.
 
-    The rule is that of the contract's client side, points 2 and 3, and the one that the plugin applies.
+    It is the rule that the plugin applies to the session and the first id of a response.
     """
     token = _as_text(cursor.last_event_id)
     first = None if first_replayed_event_id is None else _as_text(first_replayed_event_id)

@@ -1,4 +1,4 @@
-"""The closed vocabularies of the contract: every value that may become a label.
+"""The closed vocabularies: every value that may become a label.
 
 Sources: the MCP transport specification (revisions 2024-11-05 to 2026-07-28) for generations and
 streams; the other enumerations are this project's own.
