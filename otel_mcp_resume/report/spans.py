@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from contextvars import Token
 
     from opentelemetry.context import Context
+    from opentelemetry.trace import Tracer
     from opentelemetry.util.types import AttributeValue
 
     from otel_mcp_resume.report.ids import Ids
@@ -85,36 +86,43 @@ class Spans:
 
     # -- beginning -------------------------------------------------------------------------------
 
+    def _tracer(self) -> Tracer | None:
+        """None if nobody takes spans now: all that follows is spared then."""
+        tracer = self._tracing.tracer()
+        return tracer if tracer is not None and is_instrumentation_enabled() else None
+
+    @staticmethod
     def _start(
-        self,
+        tracer: Tracer,
         name: str,
         attributes: Mapping[str, AttributeValue],
         *,
         parent: Context | None,
         linked: Node | None = None,
         age: float = 0.0,
-    ) -> Span | None:
-        tracer = self._tracing.tracer()
-        if tracer is None or not is_instrumentation_enabled():
-            return None
+    ) -> Span:
         before = context_of(linked)
         links = [] if before is None else [Link(before)]
         since = time.time_ns() - int(age * 1e9) if age else None
         return tracer.start_span(name, context=parent, attributes=attributes, links=links, start_time=since)
 
     def _attempt_begun(self, fact: AttemptBegun) -> None:
+        tracer = self._tracer()
+        if tracer is None:
+            return
         attributes = {
             fields.SIDE: str(fact.side),
             fields.GENERATION: str(fact.generation),
             fields.STREAM: str(fact.stream),
         }
         parent = _parent(fact.side, fact.session, fact.carrier)
-        span = self._start(fields.SPAN_RESUME, attributes, parent=parent, linked=fact.cut, age=fact.age)
-        if span is not None:
-            fact.node.made = span
+        fact.node.made = self._start(
+            tracer, fields.SPAN_RESUME, attributes, parent=parent, linked=fact.cut, age=fact.age
+        )
 
     def _stream_opened(self, fact: StreamOpened) -> None:
-        if fact.node is None:
+        tracer = self._tracer()
+        if tracer is None or fact.node is None:
             return
         attributes = {
             fields.SIDE: str(fact.side),
@@ -123,16 +131,14 @@ class Spans:
             **of_context(fact.context, fact.generation, self._ids),
         }
         parent = _parent(fact.side, fact.session, fact.carrier)
-        span = self._start(fields.SPAN_STREAM, attributes, parent=parent, linked=fact.cut)
-        if span is None:
-            return
-        fact.node.made = span
+        fact.node.made = span = self._start(tracer, fields.SPAN_STREAM, attributes, parent=parent, linked=fact.cut)
         attempt = span_of(fact.attempt)
         if attempt is not None:
             attempt.add_link(span.get_span_context())
 
     def _session_opened(self, fact: SessionOpened) -> None:
-        if fact.node is None:
+        tracer = self._tracer()
+        if tracer is None or fact.node is None:
             return
         attributes = {
             fields.SIDE: str(fact.side),
@@ -140,7 +146,7 @@ class Spans:
             **of_context(fact.context, fact.generation, self._ids),
         }
         parent = _parent(fact.side, None, fact.carrier)
-        fact.node.made = self._start(fields.SPAN_SESSION, attributes, parent=parent)
+        fact.node.made = self._start(tracer, fields.SPAN_SESSION, attributes, parent=parent)
 
     # -- across processes ------------------------------------------------------------------------
 

@@ -1,0 +1,64 @@
+"""Spans as they were received, in a form that is the same for every run: whose, of what, linked to what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tests.traces.receiver import Sent
+
+Told = dict[str, Any]
+
+SESSIONS = ("mcp.session.id", "mcp.resume.previous_session_id")
+IDS = ("mcp.resume.token", "mcp.resume.first_event_id", "mcp.resume.last_event_id", "mcp.resume.event_id")
+MEASURED = ("mcp.resume.downtime", "mcp.resume.events", "mcp.resume.missed_events", "server.port")
+KINDS = {1: "INTERNAL", 2: "SERVER", 3: "CLIENT"}
+
+
+def tell(spans: Iterable[Sent]) -> list[Told]:
+    """Every span that is there, once, however often it is there."""
+    known = {span.where: span for span in spans}
+    whose = {
+        span.attributes["mcp.session.id"]: f"session of {span.service}"
+        for span in sorted(known.values(), key=lambda span: span.start)
+        if span.name == "mcp.session" and span.attributes.get("mcp.resume.side") == "server"
+    }
+    told: list[Told] = []
+    for span in sorted(known.values(), key=lambda span: span.start):
+        story = _story(span, known, whose)
+        if story not in told:
+            told.append(story)
+    return sorted(told, key=str)
+
+
+def _story(span: Sent, known: Mapping[tuple[str, str], Sent], whose: Mapping[str, str]) -> Told:
+    parent = known.get((span.trace_id, span.parent_id))
+    events = [{"name": name, "attributes": _shown(attributes, whose)} for name, attributes in span.events]
+    return {
+        "name": span.name,
+        "service": span.service,
+        "scope": span.scope,
+        "kind": KINDS[span.kind],
+        "status": f"{span.status} {span.message}".strip(),
+        "parent": "" if not span.parent_id else "unknown" if parent is None else _title(parent),
+        "links": sorted(_title(known[where]) if where in known else "unknown" for where in set(span.links)),
+        "events": [event for at, event in enumerate(events) if event not in events[:at]],
+        "attributes": _shown(span.attributes, whose),
+    }
+
+
+def _title(span: Sent) -> str:
+    about = ("mcp.resume.stream", "mcp.method.name", "mcp.resume.outcome")
+    return " ".join([span.service, span.name, *(str(span.attributes[key]) for key in about if key in span.attributes)])
+
+
+def _shown(attributes: Mapping[str, Any], whose: Mapping[str, str]) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for name, value in sorted(attributes.items()):
+        if name in SESSIONS:
+            shown[name] = whose.get(value, "unknown session")
+        elif name in IDS or (name in MEASURED and value):
+            shown[name] = f"<{type(value).__name__}>"
+        else:
+            shown[name] = value
+    return shown
