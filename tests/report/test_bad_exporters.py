@@ -49,7 +49,7 @@ class Run:
         self.exporter = Exporter(way)
         self.world = World()
         provider = TracerProvider(shutdown_on_exit=False)
-        self._processor = BatchSpanProcessor(
+        self._processor: Any = BatchSpanProcessor(
             self.exporter, max_queue_size=QUEUE, max_export_batch_size=64, schedule_delay_millis=20
         )
         provider.add_span_processor(self._processor)
@@ -105,7 +105,8 @@ def test_neither_time_nor_results_nor_memory_change() -> None:
     seconds = well.play()
     expected = numbers(well.world)
     well.close()
-    assert expected[("mcp_resume_attempts_total", *_proven())] > RESUMPTIONS - 2
+    key = ("mcp_resume_attempts_total", *_proven())
+    assert expected[key] > RESUMPTIONS - 2
     del well
     for way in ("hangs", "raises", "slow"):
         run = Run(way)

@@ -46,13 +46,13 @@ def world() -> Iterator[World]:
 
 def exposed() -> Counter[tuple[str, str]]:
     """How often the endpoint shows each of our samples; the labels that OpenTelemetry adds are left out."""
-    text = generate_latest(REGISTRY).decode()
+    text: str = generate_latest(REGISTRY).decode()  # type: ignore[no-untyped-call] # half typed there
     return Counter(
         (
             sample.name,
             ",".join(sample.labels[label] for label in sorted(sample.labels) if not label.startswith("otel_")),
         )
-        for family in text_string_to_metric_families(text)
+        for family in text_string_to_metric_families(text)  # type: ignore[no-untyped-call] # see above
         for sample in family.samples
         if sample.name.startswith(names.PREFIX) and not sample.name.endswith("_created")
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from unittest.mock import patch
 
+from otel_mcp_resume.cli.demo.child import Child
 from otel_mcp_resume.cli.demo.ports import metrics_ports
 from otel_mcp_resume.cli.demo.result import Result
 from otel_mcp_resume.cli.demo.scenes import SCENES
@@ -16,26 +17,41 @@ from otel_mcp_resume.cli.demo.terminal import Terminal
 BY_NAME = {scene.name: scene for scene in SCENES}
 
 
-def play(name: str, variables: Mapping[str, str]) -> Result:
-    """One play, from the first process to the end of the last: all that they had to send is sent."""
-    with _environ(variables):
-        return asyncio.run(_play(name))
+class Play:
+    """A scene whose processes are up."""
+
+    def __init__(self, stage: Stage, loop: asyncio.AbstractEventLoop) -> None:
+        self._stage = stage
+        self._loop = loop
+
+    @property
+    def children(self) -> list[Child]:
+        return self._stage.children
+
+    def play(self) -> Result:
+        """One play."""
+        return self._loop.run_until_complete(self._stage.play())
 
 
 @contextmanager
-def _environ(variables: Mapping[str, str]) -> Iterator[None]:
-    with patch.dict("os.environ", variables):
-        yield
-
-
-async def _play(name: str) -> Result:
+def playing(name: str, variables: Mapping[str, str]) -> Iterator[Play]:
+    """Until the block is left, and every process has ended: all that they had to send is sent then."""
     scene = BY_NAME[name]
-    stage = Stage(scene, metrics_ports(scene.processes, None), Terminal(verbose=False))
-    try:
-        await stage.open()
-        return await stage.play()
-    finally:
-        await stage.close()
+    loop = asyncio.new_event_loop()
+    with patch.dict("os.environ", variables):
+        stage = Stage(scene, metrics_ports(scene.processes, None), Terminal(verbose=False))
+        try:
+            loop.run_until_complete(stage.open())
+            yield Play(stage, loop)
+        finally:
+            loop.run_until_complete(stage.close())
+            loop.close()
+
+
+def play(name: str, variables: Mapping[str, str]) -> Result:
+    """One play, from the first process to the end of the last."""
+    with playing(name, variables) as scene:
+        return scene.play()
 
 
 def to(url: str) -> dict[str, str]:
