@@ -28,6 +28,9 @@ class Play:
     def children(self) -> list[Child]:
         return self._stage.children
 
+    def port(self, server: str) -> int:
+        return self._stage.port(server)
+
     def play(self) -> Result:
         """One play."""
         return self._loop.run_until_complete(self._stage.play())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tests.traces.receiver import Sent
@@ -31,6 +31,27 @@ def tell(spans: Iterable[Sent]) -> list[Told]:
     return sorted(told, key=str)
 
 
+def merge(known: Sequence[Told], told: Sequence[Told]) -> list[Told]:
+    """What is known now: what was not there every time, `sometimes` comes."""
+    if not known:
+        return list(told)
+    always = [each for each in known if "sometimes" not in each and each in told]
+    others = [_plain(each) for each in known if each not in always]
+    others += [each for each in told if each not in always and each not in others]
+    return sorted([*always, *({**each, "sometimes": True} for each in others)], key=str)
+
+
+def _plain(each: Told) -> Told:
+    return {key: value for key, value in each.items() if key != "sometimes"}
+
+
+def differences(known: Sequence[Told], told: Sequence[Told]) -> tuple[list[Told], list[Told]]:
+    """What was never seen before, and what is missing."""
+    possible = [_plain(each) for each in known]
+    new = [each for each in told if each not in possible]
+    return new, [each for each in known if "sometimes" not in each and each not in told]
+
+
 def _story(span: Sent, known: Mapping[tuple[str, str], Sent], whose: Mapping[str, str]) -> Told:
     parent = known.get((span.trace_id, span.parent_id))
     events = [{"name": name, "attributes": _shown(attributes, whose)} for name, attributes in span.events]
@@ -43,7 +64,7 @@ def _story(span: Sent, known: Mapping[tuple[str, str], Sent], whose: Mapping[str
         "parent": "" if not span.parent_id else "unknown" if parent is None else _title(parent),
         "links": sorted(_title(known[where]) if where in known else "unknown" for where in set(span.links)),
         "events": [event for at, event in enumerate(events) if event not in events[:at]],
-        "attributes": _shown(span.attributes, whose),
+        "attributes": _shown(span.attributes, whose, () if span.name == "mcp.resume" else ("mcp.resume.events",)),
     }
 
 
@@ -52,7 +73,7 @@ def _title(span: Sent) -> str:
     return " ".join([span.service, span.name, *(str(span.attributes[key]) for key in about if key in span.attributes)])
 
 
-def _shown(attributes: Mapping[str, Any], whose: Mapping[str, str]) -> dict[str, Any]:
+def _shown(attributes: Mapping[str, Any], whose: Mapping[str, str], uncertain: Iterable[str] = ()) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for name, value in sorted(attributes.items()):
         if name in SESSIONS:
