@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from .driven.steps import Json
     from .matching import Request
 
-__all__ = ["LEGACY_PROTOCOL", "MODERN_PROTOCOL", "default_response", "result_for", "tool_result"]
+__all__ = ["LEGACY_PROTOCOL", "MODERN_PROTOCOL", "OLDER_PROTOCOL", "default_response", "result_for", "tool_result"]
 
 LEGACY_PROTOCOL = "2025-11-25"
+OLDER_PROTOCOL = "2025-06-18"
 MODERN_PROTOCOL = "2026-07-28"
 
 SERVER_INFO: Json = {"name": "scripted", "version": "0"}

@@ -14,6 +14,7 @@ from .bounds import Problem
 from .cases import CaseError
 from .expectations import check_metrics, expects_absence
 from .machine import start_slot
+from .ordinary import LEGACY_PROTOCOL, OLDER_PROTOCOL
 from .playable import unplayable
 from .process import PROOF_TIMEOUT, Driven
 from .samples import Sample
@@ -62,6 +63,11 @@ class Setup:
         """The line of the SDK: 1 or 2."""
         return self.mcp[0]
 
+    @property
+    def protocol(self) -> str:
+        """The latest revision with sessions that this SDK knows."""
+        return LEGACY_PROTOCOL if self.mcp >= (1, 23) else OLDER_PROTOCOL
+
     @classmethod
     def of(cls, python: str, *, plain: bool = False) -> Setup:
         """Raises `subprocess.CalledProcessError` if that interpreter has no `mcp`."""
@@ -99,7 +105,7 @@ async def judge(case: Case, setup: Setup) -> Verdict:
         detail = "; ".join(problem.text for problem in problems)
     except asyncio.TimeoutError:
         detail = f"took longer than {PLAY_LIMIT:g} s" if run.began else "the instrumented process did not start"
-    except (CaseError, KeyError, TypeError, ValueError, OSError) as error:
+    except (CaseError, LookupError, TypeError, ValueError, OSError) as error:
         detail = f"could not be played: {error!r}"
     return Verdict(
         name=case.name,
@@ -122,7 +128,7 @@ class _Run:
     samples: list[Sample] = field(default_factory=list[Sample])
 
     async def client_case(self) -> list[Problem]:
-        server = ScriptedServer(self.case.section("server") or {})
+        server = ScriptedServer(self.case.section("server") or {}, self.setup.protocol)
         async with server.running() as port:
             spec = {"port": port, "sessions": self.case.section("client")}
             async with self._driven(spec) as (driven, _):
@@ -138,7 +144,7 @@ class _Run:
 
     async def server_case(self) -> list[Problem]:
         async with self._driven(self.case.section("server") or {}) as (driven, ready):
-            client = ScriptedClient(ready["port"])
+            client = ScriptedClient(ready["port"], self.setup.protocol)
             try:
                 return await asyncio.wait_for(self._as_server(driven, client), PLAY_LIMIT)
             finally:

@@ -25,8 +25,10 @@ ANSWER: Json = {"role": "assistant", "model": "m", "content": {"type": "text", "
 class ScriptedClient:
     """Plays the steps of a case against an instrumented server."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, protocol: str = LEGACY_PROTOCOL) -> None:
+        """`protocol` is spoken where a step names none."""
         self.port = port
+        self.protocol = protocol
         self.sessions: dict[str, Session] = {}
         self.exchanges: dict[str, Exchange] = {}
         self.saved: dict[str, str | None] = {}
@@ -52,10 +54,10 @@ class ScriptedClient:
 
     async def do_session(self, arg: Json) -> None:
         """Names a session without any traffic: for modern requests, or to present a session id at will."""
-        self.sessions[arg["session"]] = Session(arg.get("protocol", LEGACY_PROTOCOL), self._value(arg.get("sid")))
+        self.sessions[arg["session"]] = Session(arg.get("protocol", self.protocol), self._value(arg.get("sid")))
 
     async def do_initialize(self, arg: Json) -> None:
-        session = self.sessions.setdefault(arg["session"], Session())
+        session = self.sessions.setdefault(arg["session"], Session(self.protocol))
         session.protocol = arg.get("protocol", session.protocol)
         params: Json = {
             "protocolVersion": session.protocol,
@@ -71,7 +73,7 @@ class ScriptedClient:
 
     async def do_connect_sse(self, arg: Json) -> None:
         """Opens the legacy stream and keeps the address of its `endpoint` event."""
-        session = self.sessions[arg["session"]] = Session()
+        session = self.sessions[arg["session"]] = Session(self.protocol)
         exchange = await self._send({"path": "/sse", "method": "GET", **arg}, None)
         if await exchange.wait_until(lambda: bool(exchange.events), 3):
             session.path = exchange.events[0].data or session.path
@@ -132,7 +134,7 @@ class ScriptedClient:
         return self.saved[value[1:]]
 
     async def _send(self, arg: Json, body: Json | None) -> Exchange:
-        session = self.sessions.get(arg.get("session", ""), Session())
+        session = self.sessions.get(arg.get("session", ""), Session(self.protocol))
         body = None if body is None else session.body(body)
         data = b"" if body is None else json.dumps(body).encode()
         headers = session.headers(self.port, body, len(data), self._value(arg.get("token")))

@@ -24,10 +24,11 @@ __all__ = ["ScriptedServer", "check_requests"]
 class ScriptedServer:
     """Plays the rules of a case; what no rule takes gets the answer of an ordinary healthy server."""
 
-    def __init__(self, script: Json) -> None:
+    def __init__(self, script: Json, protocol: str = LEGACY_PROTOCOL) -> None:
+        """`protocol` is spoken where the script names none."""
         self.rules = [Rule(entry["when"], entry["respond"]) for entry in script.get("rules", [])]
         self.session: str | None = script.get("session", "S1")
-        self.protocol: str = script.get("protocol", LEGACY_PROTOCOL)
+        self.protocol: str = script.get("protocol", protocol)
         self.requests: list[Request] = []
         self._arrival = asyncio.Condition()
         self._connections: set[asyncio.Task[None]] = set()

@@ -10,7 +10,7 @@ from otel_mcp_resume.rules import terms
 
 from .cases import CASES, Case, CaseError, find_cases, load_case
 from .expectations import undelivered_entries
-from .playable import LIMITS
+from .playable import LIMITS, unplayable
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -59,11 +59,10 @@ def test_case_says_where_it_comes_from_and_expects_something(case: Case) -> None
     assert steps
 
 
-def test_limits_name_existing_cases() -> None:
-    names = {case.name.partition("/")[2] for case in ALL}
+def test_every_limit_is_that_of_some_case_and_binds_older_versions_only() -> None:
     for limit in LIMITS:
-        assert limit.cases <= names
-        assert limit.reason
+        assert any(limit.needed_by(case) for case in ALL), limit.reason
+    assert not any(unplayable(case, (case.sdk[0], 26)) for case in ALL)
 
 
 @pytest.mark.parametrize(
