@@ -78,7 +78,7 @@ def _shown(attributes: Mapping[str, Any], whose: Mapping[str, str], uncertain: I
     for name, value in sorted(attributes.items()):
         if name in SESSIONS:
             shown[name] = whose.get(value, "unknown session")
-        elif name in IDS or (name in MEASURED and value):
+        elif name in IDS or name in uncertain or (name in MEASURED and value):
             shown[name] = f"<{type(value).__name__}>"
         else:
             shown[name] = value
