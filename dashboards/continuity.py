@@ -6,17 +6,12 @@ from grafana_foundation_sdk.builders import dashboard
 
 from dashboards.frame import Section, resumption_dashboard
 from dashboards.links import label, trace_search, traces
-from dashboards.panels import About, Look, Query, amounts, lines, listing, number, states
-from dashboards.queries import count, everything, idle, in_range, per_minute, select, share
+from dashboards.looks import About, Look, Query
+from dashboards.losses import ATTEMPTS, EVENT, FOREIGN, LOST, SKIPPED, where, why
+from dashboards.panels import lines, number
+from dashboards.queries import count, idle, in_range, per_minute, select, share
 
 __all__ = ["board"]
-
-ATTEMPTS = "mcp_resume_attempts_total"
-LOST = select(ATTEMPTS, 'outcome=~"abandoned|gap"')
-SKIPPED = select("mcp_resume_undelivered_events_total", 'cause="skipped"')
-FOREIGN = select("mcp_resume_violations_total", 'rule=~"cross_session_replay|foreign_response"')
-EVENT = Look(decimals=0, red=0.5)
-"""One is too many."""
 
 
 def board() -> dashboard.Dashboard:
@@ -25,7 +20,7 @@ def board() -> dashboard.Dashboard:
         "continuity",
         "MCP resume / Continuity",
         "Whether resumed MCP streams lose anything, where, why and since when.",
-        [("At a glance", _glance()), _why(), _where(), _traffic()],
+        [("At a glance", _glance()), why(), where(), _traffic()],
     )
 
 
@@ -37,7 +32,8 @@ def _glance() -> list[object]:
             About(
                 "Silent gaps",
                 "Resumptions in the time shown that were accepted and lost events.",
-                "the table below names service and reason. Follow the runbook by reason; roll back if it began with a deploy.",
+                "the table below names service and reason. Follow the runbook by reason; roll back if it began "
+                "with a deploy.",
                 ("McpResumeSilentGap",),
                 (traces("Gaps in traces", trace_search("mcp.resume", {"outcome": "gap"})),),
             ),
@@ -48,16 +44,22 @@ def _glance() -> list[object]:
             About(
                 "Foreign events",
                 "Times that a client was given events of another session, or the answer to another request.",
-                "treat it as a disclosure of data. Take the server out of service until its event store is keyed by session.",
+                "treat it as a disclosure of data. Take the server out of service until its event store is keyed "
+                "by session.",
                 ("McpResumeCrossSessionDelivery",),
-                (traces("Foreign events in traces", trace_search("mcp.resume", {"reason": "cross_session_replay|foreign_response"})),),
+                (
+                    traces(
+                        "Foreign events in traces",
+                        trace_search("mcp.resume", {"reason": "cross_session_replay|foreign_response"}),
+                    ),
+                ),
             ),
             idle(in_range("", FOREIGN)),
             EVENT,
         ),
         number(
             About(
-                "Skipped messages",
+                "Skipped",
                 "Messages that servers never wrote although a later one of the same stream was written.",
                 "no resumption brings them back. Close the window between replay and live in the server named below.",
                 ("McpResumeEventsUndelivered",),
@@ -69,7 +71,8 @@ def _glance() -> list[object]:
         number(
             About(
                 "Streams given up",
-                "Standalone and listen streams that clients do not re-open any more. Nothing the server sends on its own arrives.",
+                "Standalone and listen streams that clients do not re-open any more. Nothing the server sends on "
+                "its own arrives.",
                 "restart or reconnect those clients, then find out what kept the server away for longer than they try.",
                 ("McpResumeStreamGivenUp",),
                 (traces("Given up in traces", trace_search("mcp.resume", {"outcome": "abandoned"})),),
@@ -80,8 +83,8 @@ def _glance() -> list[object]:
         number(
             About(
                 "Continuity",
-                "Share of the attempts that neither lost events nor gave up, without those of streams that loop. The optional "
-                "objective is 99 %.",
+                "Share of the attempts that neither lost events nor gave up, without those of streams that loop. The "
+                "optional objective is 99 %.",
                 "the budget of the month is being spent. The losses beside this say on what.",
                 ("McpResumeContinuityBudgetBurn",),
                 (traces("Losses in traces", trace_search("mcp.resume", {"outcome": "abandoned|gap"})),),
@@ -102,9 +105,10 @@ def _glance() -> list[object]:
         ),
         number(
             About(
-                "Resumption attempts",
+                "Attempts",
                 "How many streams were re-opened in the time shown, with any verdict.",
-                "it never is. Far more than usual means that connections are cut: see the disconnects on the server's dashboard.",
+                "it never is. Far more than usual means that connections are cut: see the disconnects on the "
+                "server's dashboard.",
                 ("McpResumeReconnectLoop",),
                 (traces("All attempts in traces", trace_search("mcp.resume", {})),),
             ),
@@ -113,7 +117,7 @@ def _glance() -> list[object]:
         ),
         number(
             About(
-                "Processes reporting",
+                "Reporting",
                 "Processes that expose these metrics. Zeros elsewhere mean something only if this is what you expect.",
                 "the plugin is on nowhere, or nothing is scraped. Run `otel-mcp-resume doctor` where it should be.",
                 ("McpResumeNoData", "McpResumeMetricsGone"),
@@ -125,116 +129,11 @@ def _glance() -> list[object]:
     ]
 
 
-def _why() -> Section:
-    return "Why, and since when", [
-        states(
-            About(
-                "Losing events",
-                "For each service, when it lost something: a gap, a stream given up, a skipped message, or a foreign event.",
-                "note when it began, and compare with the blue marks, which are processes that started: a deploy.",
-                ("McpResumeSilentGap", "McpResumeStreamGivenUp"),
-                (traces("Losses in traces", trace_search("mcp.resume", {"outcome": "abandoned|gap"})),),
-            ),
-            Query(idle(f"({everything('job', LOST, SKIPPED, FOREIGN)}) > bool 0", "job"), "{{job}}"),
-            Look(decimals=0, red=1, mappings={"0": ("loses nothing", "green"), "1": ("loses events", "red")}),
-        ),
-        lines(
-            About(
-                "Verdicts",
-                "Attempts a minute by outcome. A dot is one attempt and leads to its trace.",
-                "red (gap) and purple (abandoned) are losses: look at their reasons beside this. Yellow is doubt.",
-                ("McpResumeSilentGap", "McpResumeUnprovenRatio"),
-                (traces("These in traces", trace_search("mcp.resume", {"outcome": label("outcome")})),),
-            ),
-            [Query(idle(per_minute("outcome", select(ATTEMPTS)), "outcome"), "{{outcome}}", exemplar=True)],
-            Look(unit="cpm"),
-            stacked=True,
-        ),
-        lines(
-            About(
-                "Losses by reason",
-                "Gaps and streams given up a minute, by the reason and the side that saw it.",
-                "the reason leads to the cause: the runbook has a table of reasons and what to change for each.",
-                ("McpResumeSilentGap", "McpResumeStreamGivenUp"),
-                (traces("These in traces", trace_search("mcp.resume", {"reason": label("reason"), "side": label("side")})),),
-            ),
-            [Query(idle(per_minute("side, reason", LOST), "side"), "{{side}} {{reason}}", exemplar=True)],
-            Look(unit="cpm"),
-        ),
-        lines(
-            About(
-                "Doubts and refusals by reason",
-                "Attempts a minute that were unproven, rejected or failed. Refusals are loud, and therefore safe.",
-                "many reconnect_loop: a server accepts tokens that it has forgotten. no_event_store, no_event_ids: it cannot resume.",
-                ("McpResumeUnprovenRatio", "McpResumeReconnectLoop", "McpResumeNotResumable"),
-                (traces("These in traces", trace_search("mcp.resume", {"reason": label("reason"), "side": label("side")})),),
-            ),
-            [
-                Query(
-                    idle(per_minute("side, outcome, reason", select(ATTEMPTS, 'outcome=~"failed|rejected|unproven"')), "side"),
-                    "{{side}} {{outcome}} {{reason}}",
-                    exemplar=True,
-                )
-            ],
-            Look(unit="cpm"),
-        ),
-        lines(
-            About(
-                "Breaches of the boundary",
-                "Violations a minute, by rule: what no correct server or client does, attempt or not.",
-                "cross_session_replay and foreign_response are a disclosure of data. For the rest see the runbook of the rule.",
-                ("McpResumeCrossSessionDelivery", "McpResumeBoundaryViolated", "McpResumeStaleSession"),
-                (traces("Sessions of that side in traces", trace_search("mcp.session", {"side": label("side")})),),
-            ),
-            [Query(idle(per_minute("side, rule", select("mcp_resume_violations_total")), "side"), "{{side}} {{rule}}")],
-            Look(unit="cpm"),
-        ),
-    ]
-
-
-def _where() -> Section:
-    columns = {
-        outcome: in_range("job, side, generation, stream", select(ATTEMPTS, f'outcome="{outcome}"'))
-        for outcome in ("gap", "abandoned", "unproven", "rejected", "failed", "proven")
-    }
-    first, *others = columns
-    return "Where", [
-        amounts(
-            About(
-                "Losses by service",
-                "Gaps and streams given up, skipped messages and foreign events in the time shown, for each service.",
-                "choose the service above, and read the table beside this.",
-                ("McpResumeSilentGap", "McpResumeEventsUndelivered"),
-                (traces("Losses in traces", trace_search("mcp.resume", {"outcome": "abandoned|gap"})),),
-            ),
-            Query(idle(in_range("job", LOST, SKIPPED, FOREIGN), "job"), "{{job}}"),
-            EVENT,
-            width=6,
-        ),
-        listing(
-            About(
-                "Verdicts by service and stream",
-                "How many attempts came to which verdict in the time shown. A number leads to its traces.",
-                "the row says which service, side and kind of stream loses events; choose it above to see when.",
-                ("McpResumeSilentGap", "McpResumeStreamGivenUp"),
-                (traces("Attempts in traces", trace_search("mcp.resume", {
-                    "side": "${__data.fields.side}",
-                    "generation": "${__data.fields.generation}",
-                    "stream": "${__data.fields.stream}",
-                })),),
-            ),
-            {first: idle(columns[first], "job"), **{name: columns[name] for name in others}},
-            ("job", "side", "generation", "stream"),
-            "gap",
-            EVENT,
-            width=18,
-        ),
-    ]
-
-
 def _traffic() -> Section:
     session = (traces("Sessions in traces", trace_search("mcp.session", {"side": label("side")})),)
-    stream = (traces("Streams in traces", trace_search("mcp.stream", {"side": label("side"), "stream": label("stream")})),)
+    stream = (
+        traces("Streams in traces", trace_search("mcp.stream", {"side": label("side"), "stream": label("stream")})),
+    )
     return "Sessions and streams", [
         lines(
             About(
@@ -244,9 +143,15 @@ def _traffic() -> Section:
                 ("McpResumeSessionsChanging",),
                 session,
             ),
-            [Query(idle(count("side, generation", select("mcp_resume_open_sessions")), "side"), "{{side}} {{generation}}")],
+            [
+                Query(
+                    idle(count("side, generation", select("mcp_resume_open_sessions")), "side"),
+                    "{{side}} {{generation}}",
+                )
+            ],
             Look(decimals=0),
             width=8,
+            table=True,
         ),
         lines(
             About(
@@ -259,6 +164,7 @@ def _traffic() -> Section:
             [Query(idle(count("side, stream", select("mcp_resume_open_streams")), "side"), "{{side}} {{stream}}")],
             Look(decimals=0),
             width=8,
+            table=True,
         ),
         lines(
             About(

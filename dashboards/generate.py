@@ -1,7 +1,7 @@
-"""Writes the three dashboards. `python -m dashboards.generate` from the root of the repository, on Python 3.11 or later.
+"""Writes the three dashboards: `python -m dashboards.generate`, from the root of the repository.
 
-Needs `grafana-foundation-sdk==0.0.21`. The JSON beside this is committed: `--check` writes nothing, and exits with 1 if a
-file is out of date. With `--out` they go to another directory, and `--runbooks` changes where their links lead:
+Needs Python 3.11 and `grafana-foundation-sdk==0.0.21`. The JSON beside this is committed: `--check` writes nothing, and
+exits with 1 if a file is out of date. With `--out` they go to another directory; `--runbooks` changes where they lead:
 
     python -m dashboards.generate --out DIR --runbooks https://wiki.example.com/mcp
 """
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
             path.write_text(content, encoding="utf-8", newline="\n")
         elif not path.exists() or path.read_text(encoding="utf-8") != content:
             stale = 1
-            print(f"{path} is out of date: run python -m dashboards.generate", file=sys.stderr)
+            print(f"{path} is out of date: run python -m dashboards.generate", file=sys.stderr)  # noqa: T201 - a script
     return stale
 
 

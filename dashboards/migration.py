@@ -6,7 +6,8 @@ from grafana_foundation_sdk.builders import dashboard
 
 from dashboards.frame import Section, resumption_dashboard
 from dashboards.links import label, trace_search, traces
-from dashboards.panels import About, Look, Query, lines, listing, number
+from dashboards.looks import About, Look, Query
+from dashboards.panels import lines, listing, number
 from dashboards.queries import ACROSS, count, idle, in_range, per_minute, select, share
 
 __all__ = ["board"]
@@ -23,8 +24,9 @@ def board() -> dashboard.Dashboard:
     return resumption_dashboard(
         "migration",
         "MCP resume / Migration",
-        "Whether clients and servers can go on to another transport generation, or to a new release, without losing a stream.",
-        [("Can I go on?", _verdict()), _generations(), _crossings(), _deploys()],
+        "Whether clients and servers can go on to another transport generation, or to a new release, without "
+        "losing a stream.",
+        [("At a glance", _verdict()), _generations(), _crossings(), _deploys()],
     )
 
 
@@ -39,9 +41,10 @@ def _verdict() -> list[object]:
         number(
             About(
                 "Can I go on?",
-                "Streams in the time shown that were carried from one generation to another and lost events, or that nothing "
-                "proves complete. 0: go on.",
-                "stop the migration. Clients must not show a token of the old generation to the new one: let them initialize anew.",
+                "Streams in the time shown that were carried from one generation to another and lost events, or that "
+                "nothing proves complete. 0: go on.",
+                "stop the migration. Clients must not show a token of the old generation to the new one: let "
+                "them initialize anew.",
                 ("McpResumeUnsafeMigration",),
                 _crossing_traces("Unsafe crossings in traces", outcome="gap|unproven"),
             ),
@@ -52,7 +55,8 @@ def _verdict() -> list[object]:
         number(
             About(
                 "Crossings",
-                "Streams in the time shown that ended on one generation and were re-opened on another, with any verdict.",
+                "Streams in the time shown that ended on one generation and were re-opened on another, with any "
+                "verdict.",
                 "it never is. 0 during a migration means that clients begin anew, which is the safe way.",
                 ("McpResumeUnsafeMigration",),
                 _crossing_traces("Crossings in traces", reason="generation_changed"),
@@ -77,7 +81,8 @@ def _verdict() -> list[object]:
             About(
                 "Sessions lost",
                 "Attempts in the time shown that found their session gone or replaced.",
-                "a deploy moves every session once. If it goes on, clients reach instances that do not know them: sticky routing.",
+                "a deploy moves every session once. If it goes on, clients reach instances that do not know "
+                "them: sticky routing.",
                 ("McpResumeSessionsChanging",),
                 (traces("In traces", trace_search("mcp.resume", {"reason": "session_changed|session_not_found"})),),
             ),
@@ -107,6 +112,7 @@ def _generations() -> Section:
             ],
             Look(decimals=0),
             width=8,
+            table=True,
         ),
         lines(
             About(
@@ -124,6 +130,7 @@ def _generations() -> Section:
             ],
             Look(decimals=0),
             width=8,
+            table=True,
         ),
         lines(
             About(
@@ -152,7 +159,8 @@ def _crossings() -> Section:
             About(
                 "Crossings by verdict",
                 "Attempts a minute whose token came from another generation.",
-                "a gap lost events for certain, unproven may have. Stop the migration, and let clients initialize anew.",
+                "a gap lost events for certain, unproven may have. Stop the migration, and let clients "
+                "initialize anew.",
                 ("McpResumeUnsafeMigration",),
                 _crossing_traces("These in traces", outcome=label("outcome")),
             ),
@@ -183,11 +191,18 @@ def _deploys() -> Section:
             About(
                 "Sessions gone or replaced",
                 "Attempts a minute that found their session unknown (404) or answered by another one.",
-                "a burst at a deploy is normal for rejected ones. What lasts, or is session_changed, is lost: drain and route by session.",
+                "a burst at a deploy is normal for rejected ones. What lasts, or is session_changed, is lost: "
+                "drain and route by session.",
                 ("McpResumeSessionsChanging", "McpResumeSilentGap"),
                 (traces("These in traces", trace_search("mcp.resume", {"reason": label("reason")})),),
             ),
-            [Query(idle(per_minute("job, side, reason", SESSIONLESS), "job"), "{{job}} {{side}} {{reason}}", exemplar=True)],
+            [
+                Query(
+                    idle(per_minute("job, side, reason", SESSIONLESS), "job"),
+                    "{{job}} {{side}} {{reason}}",
+                    exemplar=True,
+                )
+            ],
             Look(unit="cpm"),
             width=8,
         ),
@@ -219,5 +234,6 @@ def _deploys() -> Section:
             ],
             Look(decimals=0),
             width=8,
+            table=True,
         ),
     ]

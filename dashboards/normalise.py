@@ -49,7 +49,10 @@ def _panel(panel: dict[str, Any], number: int) -> dict[str, Any]:
         return {**panel, "panels": []}
     panel["links"] = [_url(link) for link in panel["links"]]
     defaults = panel["fieldConfig"]["defaults"]
-    defaults["links"] = [_url(link) for link in defaults["links"]]
+    defaults["links"] = [_url(link) for link in defaults.get("links", [])]
+    for change in (change for override in panel["fieldConfig"]["overrides"] for change in override["properties"]):
+        if change["id"] == "links":
+            change["value"] = [_url(link) for link in change["value"]]
     for place, target in enumerate(panel.get("targets", [])):
         target["refId"] = target.get("refId") or chr(ord("A") + place)
         target.setdefault("instant", False)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from grafana_foundation_sdk.builders import bargauge, common, dashboard, heatmap, prometheus, stat, statetimeline
+from grafana_foundation_sdk.builders import (
+    bargauge,
+    common,
+    dashboard,
+    heatmap,
+    prometheus,
+    stat,
+    statetimeline,
+    timeseries,
+)
 from grafana_foundation_sdk.builders import table as tables
-from grafana_foundation_sdk.builders import timeseries
 from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models.dashboard import (
     DataTransformerConfig,
@@ -23,74 +31,38 @@ from grafana_foundation_sdk.models.dashboard import (
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from dashboards.links import runbook
+from dashboards.looks import COLOURS, SHADES, About, Look, Query
 
-__all__ = ["About", "Look", "Query", "amounts", "buckets", "lines", "listing", "number", "states"]
+__all__ = ["SOURCE", "amounts", "buckets", "lines", "listing", "number", "states"]
 
 SOURCE = kinds.DataSourceRef(type_val="prometheus", uid="${datasource}")
-COLOURS = {
-    "proven": "green",
-    "unproven": "yellow",
-    "gap": "red",
-    "abandoned": "purple",
-    "rejected": "blue",
-    "failed": "orange",
-}
-"""An outcome has the same colour wherever it is shown."""
-
 P = TypeVar("P", bound=Any)
 
 
-@dataclass(frozen=True)
-class About:
-    """What a person who looks at a panel wants to know of it."""
-
-    title: str
-    what: str
-    """What it shows."""
-    red: str
-    """What to do when it is red, or looks wrong."""
-    runbooks: tuple[str, ...]
-    links: tuple[dashboard.DashboardLink, ...] = ()
-    """From a value to the spans behind it."""
-
-
-@dataclass(frozen=True)
-class Query:
-    """One query of a panel."""
-
-    expr: str
-    legend: str = ""
-    exemplar: bool = False
-
-
-@dataclass(frozen=True)
-class Look:
-    """How the values of a panel look."""
-
-    unit: str = "short"
-    decimals: int | None = None
-    red: float | None = None
-    """From this value on it is red."""
-    amber: float | None = None
-    below: float | None = None
-    """Below this value it is red."""
-    mappings: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """A word and a colour in place of a value."""
-
-
 def number(about: About, expr: str, look: Look, width: int = 6, height: int = 4) -> stat.Panel:
-    """One number, coloured by its thresholds."""
+    """One number, coloured by its thresholds if it has any: what is neither good nor bad has no colour."""
     panel = stat.Panel().with_target(_target(Query(expr), instant=True))
     panel = panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
-    panel = panel.graph_mode(kinds.BigValueGraphMode.NONE).color_mode(kinds.BigValueColorMode.BACKGROUND)
+    judged = (look.red, look.amber, look.below) != (None, None, None)
+    mode = kinds.BigValueColorMode.BACKGROUND if judged else kinds.BigValueColorMode.NONE
+    panel = panel.graph_mode(kinds.BigValueGraphMode.NONE).color_mode(mode)
     return _finish(panel, about, look, width, height)
 
 
-def lines(  # noqa: PLR0913 - what differs between them
-    about: About, queries: Sequence[Query], look: Look, *, width: int = 12, height: int = 8, stacked: bool = False,
-    minimum: float | None = 0, table: bool = True,
+def lines(
+    about: About,
+    queries: Sequence[Query],
+    look: Look,
+    *,
+    width: int = 12,
+    height: int = 8,
+    stacked: bool = False,
+    table: bool = False,
 ) -> timeseries.Panel:
-    """Lines over time. The legend leaves out what was 0 all the time, the graph does not."""
+    """Lines over time. The legend leaves out what was 0 all the time, the graph does not.
+
+    `table` puts the highest and the last value in the legend. It has room for a few lines only.
+    """
     panel = timeseries.Panel().line_width(1).fill_opacity(15).show_points(kinds.VisibilityMode.NEVER)
     for query in queries:
         panel = panel.with_target(_target(query))
@@ -102,11 +74,12 @@ def lines(  # noqa: PLR0913 - what differs between them
     )
     if stacked:
         panel = panel.stacking(common.StackingConfig().mode(kinds.StackingMode.NORMAL).group("A")).fill_opacity(40)
-    if minimum is not None:
-        panel = panel.min(minimum)
-    panel = panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.PALETTE_CLASSIC))
-    for outcome, colour in COLOURS.items():
-        panel = panel.override_by_name(outcome, [_colour(colour)])
+    panel = panel.min(0).axis_soft_max(1).color_scheme(dashboard.FieldColor().mode(FieldColorModeId.PALETTE_CLASSIC))
+    legends = {query.legend for query in queries}
+    fixed = COLOURS if "{{outcome}}" in legends else SHADES
+    if legends & {"{{outcome}}", "{{side}} {{stream}}", "{{side}} {{generation}}"}:
+        for name, colour in fixed.items():
+            panel = panel.override_by_name(name, [_colour(colour)])
     panel = panel.with_override(
         MatcherConfig(id_val="byValue", options={"reducer": "allIsZero", "op": "gte", "value": 0}),
         [DynamicConfigValue(id_val="custom.hideFrom", value={"legend": True, "tooltip": True, "viz": False})],
@@ -119,6 +92,8 @@ def amounts(about: About, query: Query, look: Look, width: int = 8, height: int 
     panel = bargauge.Panel().with_target(_target(query, instant=True))
     panel = panel.orientation(kinds.VizOrientation.HORIZONTAL).display_mode(kinds.BarGaugeDisplayMode.BASIC)
     panel = panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"])).min(0)
+    panel = panel.sizing(kinds.BarGaugeSizing.MANUAL).min_viz_height(16).max_viz_height(40)
+    panel = panel.display_name(query.legend.replace("{{", "${__field.labels.").replace("}}", "}"))
     return _finish(panel, about, look, width, height)
 
 
@@ -143,7 +118,14 @@ def buckets(about: About, expr: str, look: Look, width: int = 12, height: int = 
 
 
 def listing(
-    about: About, queries: dict[str, str], order: Sequence[str], sort: str, look: Look, *, width: int, height: int = 8,
+    about: About,
+    queries: dict[str, str],
+    order: Sequence[str],
+    sort: str,
+    look: Look,
+    *,
+    width: int,
+    height: int = 8,
 ) -> tables.Panel:
     """A table with a row for each combination of labels, and a column for each of `queries`, by its name."""
     panel = tables.Panel()
@@ -156,11 +138,15 @@ def listing(
             column,
             [
                 DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
+                DynamicConfigValue(id_val="links", value=[link.build() for link in about.links]),
                 *([_colour(COLOURS[column])] if column in COLOURS and column != "gap" else []),
             ],
         )
     if len(queries) > 1:
         panel = panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
+    for name, pixels in {"generation": 135, "previous_generation": 150, "stream": 100, "reason": 170}.items():
+        if name in order:
+            panel = panel.override_by_name(name, [DynamicConfigValue(id_val="custom.width", value=pixels)])
     columns = {name: place for place, name in enumerate([*order, *names])}
     panel = panel.with_transformation(
         DataTransformerConfig(
@@ -169,7 +155,8 @@ def listing(
         )
     )
     panel = panel.sort_by([common.TableSortByFieldState().display_name(sort).desc(True)])  # noqa: FBT003
-    return _finish(panel, about, look, width, height)
+    panel = panel.min_width(64)
+    return _finish(panel, replace(about, links=()), look, width, height)
 
 
 def _target(
@@ -195,7 +182,8 @@ def _finish(panel: P, about: About, look: Look, width: int, height: int) -> P:
         panel = panel.mappings([ValueMap(options=words)])
     if about.links:
         panel = panel.data_links(list(about.links))
-    return panel.span(width).height(height)
+    sized: P = panel.span(width).height(height)
+    return sized
 
 
 def _thresholds(look: Look) -> dashboard.ThresholdsConfig:
