@@ -29,12 +29,14 @@ __all__ = [
     "HTTP",
     "IS_MODERN",
     "RESUMES",
+    "TAKES_CLIENT",
     "Peer",
     "attempts",
     "connected",
     "counts",
     "faults",
     "plugged",
+    "resume",
     "resumes",
     "run",
     "served",
@@ -48,6 +50,7 @@ RESUMES = tuple(map(int, version("mcp").split(".")[:2])) >= (1, 23)
 HTTP: Any = importlib.import_module("httpx2" if find_spec("httpx2") else "httpx")
 BACKENDS = ("asyncio", "trio")
 _clients: Any = importlib.import_module("mcp.client.streamable_http")
+TAKES_CLIENT = hasattr(_clients, "streamable_http_client")
 _mcp: Any = importlib.import_module("mcp")
 
 LIMIT = 30.0
@@ -72,8 +75,8 @@ class Peer:
 
 @contextlib.contextmanager
 def served(*rules: Json, **script: Any) -> Iterator[Peer]:
-    """A peer that plays `rules`, and is an ordinary healthy server otherwise."""
-    server = ScriptedServer({"rules": list(rules), **script})
+    """A peer that plays `rules`, and is an ordinary healthy server otherwise, of a revision that every SDK knows."""
+    server = ScriptedServer({"rules": list(rules), "protocol": "2025-06-18", **script})
     ready: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = []
     started = threading.Event()
 
@@ -122,7 +125,7 @@ def run(backend: str, play: Callable[[], Awaitable[Any]]) -> Any:
 @contextlib.asynccontextmanager
 async def connected(url: str, http: Any = None, **session: Any) -> AsyncGenerator[Any, None]:
     """An initialized session over the transport's current name, or the one it had before mcp 1.24."""
-    if hasattr(_clients, "streamable_http_client"):
+    if TAKES_CLIENT:
         connect = _clients.streamable_http_client(url, http_client=http)
     else:
         connect = _clients.streamablehttp_client(url)
@@ -163,6 +166,17 @@ def resumes(first: Json | None = None, *then: Json, retry: int = 10) -> list[Jso
 def text_of(result: Any) -> str:
     """The text of a tool result."""
     return " ".join(block.text for block in result.content)
+
+
+async def resume(api: Any, token: str) -> Any:
+    """The result of a call of an earlier process, from the token that it kept."""
+    types = importlib.import_module("mcp.types")
+    metadata = importlib.import_module("mcp.shared.message").ClientMessageMetadata(resumption_token=token)
+    params = types.CallToolRequestParams(name="t", arguments={})
+    request = types.CallToolRequest(method="tools/call", params=params)
+    if not IS_MODERN:
+        request = types.ClientRequest(request)
+    return await api.send_request(request, types.CallToolResult, metadata=metadata)
 
 
 async def until(holds: Callable[[], object]) -> None:

@@ -87,7 +87,8 @@ class Observed:
             if holds():
                 return
             await asyncio.sleep(0.01)
-        raise AssertionError(f"never came true; reported so far: {self.facts}")
+        told = [f"{type(f).__name__} {getattr(f, 'stream', '')} {getattr(f, 'cause', '')}".strip() for f in self.facts]
+        raise AssertionError(f"never came true; reported so far: {told}")
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from tests.sdk.client_world import (
     counts,
     faults,
     plugged,
+    resume,
     resumes,
     run,
     served,
@@ -97,6 +98,20 @@ def test_a_call_is_cut_and_resumed(backend: str, entry: str) -> None:
         assert faults(plugin) == {}
 
 
+def test_an_application_shows_a_token_that_it_kept(backend: str) -> None:
+    """This is all there is before 1.23."""
+
+    async def play() -> str:
+        async with connected(peer.url) as api:
+            return text_of(await resume(api, "1"))
+
+    answer: Json = {"sse": [{"id": 2, "result": "done", "to": 7}]}
+    with plugged() as plugin, served(*resumes(answer)) as peer:
+        assert run(backend, play) == "done"
+        assert attempts(plugin) == {"request proven replayed_event": 1}
+        assert faults(plugin) == {}
+
+
 def standalone(*frames: Json, end: str = "hold") -> list[Json]:
     """A standalone stream that is cut after event 5, and goes on with `frames`."""
     return [
@@ -105,6 +120,7 @@ def standalone(*frames: Json, end: str = "hold") -> list[Json]:
     ]
 
 
+@needs_resumption
 @pytest.mark.parametrize(
     ("frames", "verdict"),
     [

@@ -14,7 +14,7 @@ from otel_mcp_resume.sdk import http_tap
 from tests.sdk.client_world import (
     BACKENDS,
     HTTP,
-    RESUMES,
+    TAKES_CLIENT,
     Peer,
     attempts,
     connected,
@@ -28,10 +28,10 @@ from tests.sdk.client_world import (
 )
 from tests.wire.driven.steps import Json
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning"),  # trio tells that the SDK closes none
-    pytest.mark.skipif(not RESUMES, reason="before 1.23 the SDK re-opens no stream of a request"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")  # trio tells: the SDK closes none
+own_client = pytest.mark.skipif(
+    not TAKES_CLIENT, reason="before 1.24 the SDK takes no HTTP client of the application's own"
+)
 each_loop = pytest.mark.parametrize("backend", BACKENDS)
 
 
@@ -61,6 +61,7 @@ def raised_by_surprise(_: Any) -> Exception:
     return Surprise("mine")
 
 
+@own_client
 @each_loop
 @pytest.mark.parametrize(
     ("make", "verdict"),
@@ -82,6 +83,7 @@ def test_a_response_hook_that_raises_on_an_event_stream(backend: str, make: Any,
         assert faults(plugin) == {}
 
 
+@own_client
 @each_loop
 def test_a_response_hook_that_turns_a_refusal_into_an_exception(backend: str) -> None:
     async def hook(response: Any) -> None:
@@ -114,6 +116,7 @@ class TokenAuth(HTTP.Auth):  # type: ignore[misc] # whichever HTTP library it is
         request.headers["authorization"] = f"Bearer {token.status_code}"
 
 
+@own_client
 @each_loop
 def test_authentication_that_makes_requests_of_its_own(backend: str) -> None:
     refused: Json = {"when": {"method": "GET", "token": "1", "nth": 1}, "respond": {"status": 401}}
@@ -144,6 +147,7 @@ def redirected(location: str) -> list[Json]:
     return [there, *resumes({"status": 307, "headers": {"Location": location}})]
 
 
+@own_client
 @each_loop
 def test_a_client_that_follows_redirects(backend: str) -> None:
     with plugged() as plugin, served(*redirected("/there")) as peer:
@@ -153,6 +157,7 @@ def test_a_client_that_follows_redirects(backend: str) -> None:
         assert faults(plugin) == {}
 
 
+@own_client
 @each_loop
 def test_a_redirect_that_nobody_follows(backend: str) -> None:
     with plugged() as plugin, served(*redirected("http://127.0.0.1:9/there")) as peer:
@@ -163,6 +168,7 @@ def test_a_redirect_that_nobody_follows(backend: str) -> None:
         assert faults(plugin) == {}
 
 
+@own_client
 def test_requests_beside_the_exchange_are_none_of_ours() -> None:
     results: list[str] = []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,13 +10,13 @@ import anyio
 import pytest
 
 from tests.sdk.client_world import (
-    IS_MODERN,
     RESUMES,
     Peer,
     connected,
     counts,
     faults,
     plugged,
+    resume,
     resumes,
     run,
     served,
@@ -25,7 +24,6 @@ from tests.sdk.client_world import (
 )
 from tests.wire.driven.steps import Json
 
-pytestmark = pytest.mark.skipif(not RESUMES, reason="before 1.23 the SDK re-opens no stream of a request")
 RESUMED: Json = {"method": "GET", "token": "1"}
 
 
@@ -73,6 +71,16 @@ SCENES: dict[str, list[Json]] = {
     "no event stream": resumes({"status": 200, "type": "text/html"}),
     "redirected away": resumes({"status": 302, "headers": {"Location": "http://127.0.0.1:9/"}}),
 }
+WITHOUT_RESUMPTION = [
+    "an ordinary answer",
+    "never answered",
+    "clean",
+    "a post that is refused",
+    "a post under a session that is gone",
+    "a post that fails",
+    "a post that is reset",
+]
+"""What the SDK can meet before 1.23, where it re-opens no stream of a request."""
 
 
 def what_happened(error: BaseException) -> list[str]:
@@ -122,7 +130,7 @@ def maybe_plugged(*, plugin: bool) -> Iterator[Any]:
         yield kit
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("scene", SCENES if RESUMES else WITHOUT_RESUMPTION)
 def test_with_and_without(scene: str) -> None:
     results: list[list[str]] = []
     traffic: list[str] = []
@@ -138,7 +146,9 @@ def test_with_and_without(scene: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")
-@pytest.mark.parametrize("scene", ["clean", "an answer to another request", "reset in the middle"])
+@pytest.mark.parametrize(
+    "scene", ["clean", "an answer to another request", "reset in the middle"][: 3 if RESUMES else 1]
+)
 def test_under_trio_too(scene: str) -> None:
     results: list[list[str]] = []
     for plugin in (False, True):
@@ -150,18 +160,12 @@ def test_under_trio_too(scene: str) -> None:
 
 def test_a_resumption_from_a_kept_token_that_ends_in_an_exception() -> None:
     """The 1.x client raises what it meets there, out of its task group; the attempt has its verdict all the same."""
-    types = importlib.import_module("mcp.types")
-    metadata = importlib.import_module("mcp.shared.message").ClientMessageMetadata(resumption_token="1")
 
     async def play() -> list[str]:
         try:
             async with connected(peer.url) as api:
-                params = types.CallToolRequestParams(name="t", arguments={})
-                request = types.CallToolRequest(method="tools/call", params=params)
-                if not IS_MODERN:
-                    request = types.ClientRequest(request)
                 with anyio.move_on_after(1.0):
-                    await api.send_request(request, types.CallToolResult, metadata=metadata)
+                    await resume(api, "1")
         except Exception as error:  # noqa: BLE001 - that it is the same is all that counts
             return [line.split(":")[0] for line in what_happened(error)]
         return []
@@ -173,6 +177,6 @@ def test_a_resumption_from_a_kept_token_that_ends_in_an_exception() -> None:
             results.append(run("asyncio", play))
             if kit is not None:
                 told = counts(kit, "mcp_resume_attempts_total", "outcome", "reason")
-                assert told == {"failed not_event_stream": 1}
+                assert told in ({"failed not_event_stream": 1}, {"failed network_error": 1}), "older ones follow it"
                 assert faults(kit) == {}
     assert results[0] == results[1]
