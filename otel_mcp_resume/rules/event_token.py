@@ -20,7 +20,7 @@ __all__ = ["EventToken", "new_tag", "parse_token", "token_prefix"]
 TAG_LENGTH = 16
 """Letters, which makes 75 bits. No digits: a run of them looks like a timestamp, and such ids are opaque."""
 
-_TOKEN = re.compile(r"([a-z]{16}):([1-9][0-9]{0,18}):(0|[1-9][0-9]{0,18})", re.ASCII)
+_TOKEN = re.compile(r"([a-z]{16}):([1-9][0-9]{0,18}):(0|[1-9][0-9]{0,18})")
 
 
 class EventToken(NamedTuple):

@@ -230,7 +230,7 @@ class EvictingMachine(BoundaryMachine):
         "max_sessions": 2,
         "max_streams": 5,
         "max_streams_per_session": 3,
-        "max_events": 8,
+        "max_events": 10,
         "max_events_per_session": 5,
         "max_pending_per_session": 10**6,
     }

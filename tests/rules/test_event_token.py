@@ -31,7 +31,7 @@ def refusal(log: StreamEventLog[str], session_id: str | None, token: str | None)
     return caught.value
 
 
-@pytest.mark.parametrize("change", [lambda t: t[:-1] + "9", lambda t: t.replace(":1:", ":2:")])
+@pytest.mark.parametrize("change", [lambda t: t[:-1] + "3", lambda t: t[:-1] + "9", lambda t: t.replace(":1:", ":2:")])
 def test_a_token_never_issued_is_unknown(log: StreamEventLog[str], change: object) -> None:
     assert callable(change)
     log.append("S1", "a", "1")
