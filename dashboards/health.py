@@ -81,6 +81,30 @@ def connections() -> Section:
 def plugin() -> Section:
     """Whether the plugin sees what it should."""
     return "Health of the plugin", [
+        lines(
+            About(
+                "Faults by hook",
+                "Errors inside the plugin a minute, by the place where they were swallowed.",
+                "please report it with the traceback from the log. Until then, counts of that hook are too low.",
+                ("McpResumePluginFaulty",),
+                SESSIONS,
+            ),
+            [Query(idle(per_minute("job, hook", select(FAULTS)), "job"), "{{job}} {{hook}}")],
+            Look(unit="cpm"),
+            height=6,
+        ),
+        lines(
+            About(
+                "Processes reporting",
+                "Processes that expose these metrics, for each service.",
+                "a service at 0 is blind. Compare with the number of its instances.",
+                ("McpResumeMetricsGone", "McpResumeNoData"),
+                SESSIONS,
+            ),
+            [Query(idle(count("job", select("mcp_resume_info")), "job"), "{{job}}")],
+            Look(decimals=0),
+            height=6,
+        ),
         states(
             About(
                 "Hooks",
@@ -93,33 +117,7 @@ def plugin() -> Section:
             ),
             Query(idle(f"min by (hook) ({select(HOOKS)})", "hook"), "{{hook}}"),
             Look(decimals=0, below=1, mappings={"0": ("missing", "red"), "1": ("in place", "green")}),
-            width=10,
-            height=10,
-        ),
-        lines(
-            About(
-                "Faults by hook",
-                "Errors inside the plugin a minute, by the place where they were swallowed.",
-                "please report it with the traceback from the log. Until then, counts of that hook are too low.",
-                ("McpResumePluginFaulty",),
-                SESSIONS,
-            ),
-            [Query(idle(per_minute("job, hook", select(FAULTS)), "job"), "{{job}} {{hook}}")],
-            Look(unit="cpm"),
-            width=7,
-            height=10,
-        ),
-        lines(
-            About(
-                "Processes reporting",
-                "Processes that expose these metrics, for each service.",
-                "a service at 0 is blind. Compare with the number of its instances.",
-                ("McpResumeMetricsGone", "McpResumeNoData"),
-                SESSIONS,
-            ),
-            [Query(idle(count("job", select("mcp_resume_info")), "job"), "{{job}}")],
-            Look(decimals=0),
-            width=7,
+            width=24,
             height=10,
         ),
     ]
