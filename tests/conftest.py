@@ -44,6 +44,13 @@ class Environment:
         )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Rules and dashboards are files: which Python and which mcp makes no difference to them."""
+    for item in items:
+        if HERE / "tests" / "alerts" in item.path.parents or HERE / "tests" / "dashboards" in item.path.parents:
+            item.add_marker(pytest.mark.once)
+
+
 def _clean(environ: Mapping[str, str]) -> dict[str, str]:
     ours = ("OTEL_", "PYTHON", "PROMETHEUS_", "COV_")
     return {name: value for name, value in environ.items() if not name.startswith(ours)}
