@@ -53,6 +53,9 @@ ROWS = (
     Row("newest-1-py313", "mcp<2", python="3.13"),
 )
 
+PROMETHEUS_TOOLS = ("promtool", "amtool")
+"""Without them, what is marked `prom` is left out. `tests/run` has said so."""
+
 LINT = "lint"
 CHECKS = (
     ("ruff", "check", "."),
@@ -152,7 +155,8 @@ def run_tests(workshop: Workshop, row: Row, extra: Sequence[str]) -> Result:
         "--durations=10",
         f"--junitxml={report}",
     ]
-    left_out = [marker for marker, wanted in (("full", row.full), ("once", row.once)) if not wanted]
+    wanted = {"full": row.full, "once": row.once, "prom": all(map(shutil.which, PROMETHEUS_TOOLS))}
+    left_out = [marker for marker, is_wanted in wanted.items() if not is_wanted]
     command += [*(("-m", " and ".join(f"not {marker}" for marker in left_out)) if left_out else ()), *extra]
     environ = {**os.environ, "TESTED_WHEEL": str(workshop.wheel), "UV_PYTHON_DOWNLOADS": "never"}
     environ.pop("PYTHONPATH", None)
