@@ -1,4 +1,4 @@
-"""The command line: `otel-mcp-resume demo | doctor`."""
+"""The command line: `otel-mcp-resume demo | doctor | assets`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ __all__ = ["main"]
 _COMMANDS = (
     ("doctor", "otel_mcp_resume.cli.doctor", "says whether the plugin works in this environment, and how it is set"),
     ("demo", "otel_mcp_resume.cli.demo", "plays resumptions that lose something, and shows the verdicts"),
+    ("assets", "otel_mcp_resume.cli.assets", "writes the alerts and dashboards of this release to a directory"),
 )
 
 
