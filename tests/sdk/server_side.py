@@ -92,13 +92,15 @@ class Observed:
 
 
 @contextlib.contextmanager
-def observed(proof_timeout: float = 20, settings: Settings | None = None) -> Iterator[Observed]:
+def observed(
+    proof_timeout: float = 20, settings: Settings | None = None, facts: list[Fact] | None = None
+) -> Iterator[Observed]:
     """The hooks of the server side are in place inside."""
     settings = settings or Settings()
     result: Observed
     hooks: dict[str, bool] = {}
     errors: list[tuple[str, Exception]] = []
-    facts: list[Fact] = []
+    facts = [] if facts is None else facts
     events: Counter[tuple[Generation, Stream]] = Counter()
 
     def counter(generation: Generation, stream: Stream) -> Callable[[], None]:
