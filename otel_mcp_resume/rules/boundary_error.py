@@ -17,15 +17,15 @@ class ResumptionProblem(str, Enum):
 
     NO_SESSION = "no_session"
     """Neither a session nor a token."""
-    ORPHAN_TOKEN = "orphan_token"  # noqa: S105 - an event id, no secret
+    ORPHAN_TOKEN = "orphan_token"
     """A token without a session."""
     UNKNOWN_SESSION = "unknown_session"
     """A session that was never registered, has ended, or was evicted."""
-    FOREIGN_SESSION_TOKEN = "foreign_session_token"  # noqa: S105 - see above
+    FOREIGN_SESSION_TOKEN = "foreign_session_token"
     """A token that was issued in another session of this log."""
-    FOREIGN_STREAM_TOKEN = "foreign_stream_token"  # noqa: S105 - see above
+    FOREIGN_STREAM_TOKEN = "foreign_stream_token"
     """A token of this session, but of another stream than the caller asked to resume."""
-    UNKNOWN_TOKEN = "unknown_token"  # noqa: S105 - see above
+    UNKNOWN_TOKEN = "unknown_token"
     """A token that this session never issued: made up, of another process, or of one before a restart."""
     EVICTED = "evicted"
     """A token or a stream of this session of whose events some that followed are no longer kept."""
