@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import otel_mcp_resume
 from otel_mcp_resume import Outcome, Reason, StreamCursor, bind, recall
 from otel_mcp_resume.activate import current
-from otel_mcp_resume.rules.terms import Generation, Stream
+from otel_mcp_resume.rules.terms import Disconnect, Generation, Stream
 from otel_mcp_resume.watch.client import ClientWatch
 from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
 from otel_mcp_resume.watch.facts import AttemptSettled
@@ -115,3 +115,15 @@ def test_a_token_recalled_for_another_server_says_nothing_here(plugin: ClientWat
 
 def test_a_token_that_is_not_bound_is_judged_by_what_the_request_carries(plugin: ClientWatch) -> None:
     assert show(plugin, sent="NEW", named="OTHER", first_id=4822).reason is Reason.SESSION_CHANGED
+
+
+def test_silence_on_the_session_proves_nothing_for_a_token_of_another_generation(plugin: ClientWatch) -> None:
+    recall(StreamCursor(None, "4821", Stream.SESSION, Generation.SSE, URL))
+    stream = plugin.transport(URL).stream(Stream.REQUEST, method="tools/call", request_id="9")
+    request = RequestHead("GET", None, "4821")
+    _, attempt = stream.requesting(request)
+    _, connection = stream.responded(request, ResponseHead(200, None, event_stream=True), attempt)
+    assert connection is not None
+    assert not any(isinstance(fact, AttemptSettled) for fact in connection.feed("id: 4822\ndata: {}\n\n"))
+    settled = next(fact for fact in connection.ended(Disconnect.CLOSED) if isinstance(fact, AttemptSettled))
+    assert (settled.outcome, settled.reason) == (Outcome.UNPROVEN, Reason.GENERATION_CHANGED)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from otel_mcp_resume.rules.terms import Disconnect, Generation, Outcome, Reason, Side, Stream
 from otel_mcp_resume.rules.verdict import Verdict, judge_session, judge_silence, judge_status
 from otel_mcp_resume.watch.attempt import Attempt, Binding
+from otel_mcp_resume.watch.attempting import attempt_of, meet
 from otel_mcp_resume.watch.connection import SHOWN_ID, Connection
 from otel_mcp_resume.watch.facts import AttemptBegun, Fact, Node, StreamOpened, StreamReopened
 from otel_mcp_resume.watch.seen import SeenIds, short_key
@@ -87,7 +88,7 @@ class ClientStream:
         with self.watch.lock:
             if self.generation is not Generation.SSE:
                 self.generation = request.generation
-            attempt = self._attempt(request)
+            attempt = attempt_of(self, request)
             if attempt is None:
                 return (), None
             return (self._begun(attempt),), attempt
@@ -105,7 +106,7 @@ class ClientStream:
             if self.transport.leaving:
                 attempt = None  # it left while the request was on its way
             if attempt is not None:
-                self._met(attempt, request, response, now)
+                meet(attempt, self, request, response, now)
             verdict = judge_status(
                 response.status if response else None, event_stream=bool(response and response.event_stream)
             )
@@ -116,41 +117,6 @@ class ClientStream:
                 self._note_refusal(request, response, verdict, is_attempt=attempt is not None)
                 return facts, None
             return self._open(request, response, attempt, now)
-
-    def _attempt(self, request: RequestHead) -> Attempt | None:
-        first = not self.opened and not self.reopened
-        shown_to_stateless = request.token is not None and self.generation is Generation.STATELESS
-        resumes = request.method == "GET" and request.token is not None
-        if self.transport.leaving or (first and not resumes and not shown_to_stateless):
-            return None
-        attempt = Attempt(
-            self._binding(request),
-            stream=self.kind,
-            generation=self.generation,
-            context=self.transport.context(self, request, None),
-            opened_at=self.watch.clock(),
-            downtime=None,
-            on_expiry=self.watch.expired,
-        )
-        attempt.ids_before = self.has_ids
-        attempt.barren = self.barren
-        return attempt
-
-    def _met(self, attempt: Attempt, request: RequestHead, response: ResponseHead | None, now: float) -> None:
-        attempt.context = self.transport.context(self, request, response)
-        attempt.opened_at = now
-        attempt.downtime = None if self.ended_at is None else max(0.0, now - self.ended_at)
-        if attempt.binding.generation is not self.generation:
-            attempt.trusted = bool(response and response.session_id == attempt.binding.session_id)
-
-    def _binding(self, request: RequestHead) -> Binding:
-        token = request.token
-        if token is None or token in self.seen or short_key(token) == self.last_key:
-            session_id = self.session_id if self.session_id is not None else request.session_id
-            return Binding(token, session_id, self.generation, self.request_id)
-        if received := self.watch.received(self.transport.origin, token, request.session_id):
-            return Binding(token, received.session_id, received.generation, received.request_id)
-        return Binding(token, request.session_id, self.generation)
 
     def _open(
         self, request: RequestHead, response: ResponseHead, attempt: Attempt | None, now: float
