@@ -65,7 +65,7 @@ class Pending(Subject):
     def _violated(self, rule: ViolationRule) -> Violated:
         session = self.session
         context = Context(session_id=session.session_id or None, request_id=self.request_id)
-        return Violated(Side.SERVER, session.generation, rule, self.kind, context=context)
+        return Violated(Side.SERVER, session.generation, rule, self.kind, context=context, node=session.node)
 
 
 class Redelivery:
