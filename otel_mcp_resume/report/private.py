@@ -69,9 +69,11 @@ def meter_provider(environ: Mapping[str, str], is_needed: Callable[[], bool]) ->
     if base is None:
         return None
 
+    send: Any = base.export
+
     class Exporter(base):  # type: ignore[misc,valid-type] # whichever of two classes is installed and asked for
         def export(self, *args: Any, **kwargs: Any) -> Any:
-            return super().export(*args, **kwargs) if is_needed() else MetricExportResult.SUCCESS
+            return send(self, *args, **kwargs) if is_needed() else MetricExportResult.SUCCESS
 
     reader = PeriodicExportingMetricReader(Exporter())
     provider = MeterProvider(metric_readers=[reader], shutdown_on_exit=False)
