@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from grafana_foundation_sdk.builders import dashboard, prometheus
+from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models.dashboard import (
     DashboardCursorSync,
     VariableOption,
@@ -63,7 +63,6 @@ def new_processes() -> dashboard.AnnotationQuery:
         .expr(expr)
         .step("30s")
         .title_format("{{job}}: processes started")
-        .target(prometheus.Dataquery().expr(expr).ref_id("Anno").datasource(SOURCE).range())
     )
 
 
@@ -85,7 +84,6 @@ def _from_metrics(name: str, label: str, query: str) -> dashboard.QueryVariable:
         .label(label)
         .datasource(SOURCE)
         .query({"query": query, "refId": name})
-        .definition(query)
         .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(VariableSort.ALPHABETICAL_ASC)
         .multi(True)  # noqa: FBT003

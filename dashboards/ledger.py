@@ -43,7 +43,7 @@ def ledger() -> Section:
                 "Messages a minute that can no longer reach their client, and where they went missing.",
                 "skipped: the server's replay is wrong. no_stream: no event store. session_ended: clients left, "
                 "or were cut off.",
-                ("McpResumeEventsUndelivered",),
+                ("McpResumeEventsUndelivered", "McpResumeNotResumable"),
                 STREAM,
             ),
             [Query(idle(per_minute("stream, cause", select(UNDELIVERED)), "stream"), "{{stream}} {{cause}}")],

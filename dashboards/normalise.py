@@ -39,15 +39,15 @@ def text(board: dict[str, Any]) -> str:
 
 
 def _variable(variable: dict[str, Any]) -> dict[str, Any]:
-    """Without the keys that belong to intervals only, which the builder puts everywhere."""
-    return {key: value for key, value in variable.items() if not key.startswith("auto")}
+    """Without the keys of intervals, which the builder puts everywhere, and without one that no schema knows."""
+    return {key: value for key, value in variable.items() if not key.startswith("auto") and key != "definition"}
 
 
 def _panel(panel: dict[str, Any], number: int) -> dict[str, Any]:
     panel = {key: value for key, value in panel.items() if key != "repeatDirection"} | {"id": number}
     if panel["type"] == "row":
         return {**panel, "panels": []}
-    panel["links"] = [_url(link) for link in panel["links"]]
+    panel["links"] = [_without_placement(link) for link in panel["links"]]
     defaults = panel["fieldConfig"]["defaults"]
     defaults["links"] = [_url(link) for link in defaults.get("links", [])]
     for change in (change for override in panel["fieldConfig"]["overrides"] for change in override["properties"]):
@@ -69,5 +69,5 @@ def _without_placement(link: dict[str, Any]) -> dict[str, Any]:
 
 
 def _url(link: dict[str, Any]) -> dict[str, Any]:
-    """Links of panels and of values have these three parts only; the rest belongs to links of dashboards."""
+    """Links of values have these three parts only; the rest belongs to links of dashboards and panels."""
     return {key: link[key] for key in ("title", "url", "targetBlank")}
