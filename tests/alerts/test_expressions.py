@@ -175,7 +175,7 @@ def test_recorded_names_say_level_metric_and_operation(record: Any, labels_of: A
     level, metric, operation = record.name.split(":")
     assert level == "_".join(label for label in ("job", "side", "generation") if label in labels_of(record))
     assert any(metric.startswith(name.removesuffix("_total")) for name in EXPORTED)
-    window = re.fullmatch(r"(?:increase|ratio_increase|ratio_rate)(\d+[mhd])", operation)
+    window = re.fullmatch(r"(?:increase|ratio_increase)(\d+[mhd])", operation)
     assert window
     assert {selector.range for selector in ranges(record)} <= {promql.parse_duration(window[1])}
 

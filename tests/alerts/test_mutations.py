@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.prom, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.prom, pytest.mark.timeout(1800)]
 
 SCRIPT = Path(__file__).with_name("mutate.py")
 
