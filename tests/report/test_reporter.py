@@ -72,7 +72,9 @@ def test_a_failing_metric_loses_neither_the_others_nor_the_records(monkeypatch: 
 def test_a_fact_that_makes_no_sense_is_a_fault_of_ours_and_harms_nobody() -> None:
     metrics = Metrics()
     logged: list[Fact] = []
-    Reporter(metrics, lambda fact, _: logged.append(fact), Errors(metrics.internal_error))([LedgerEvicted(Side.CLIENT, -1), OPENED])
+    Reporter(metrics, lambda fact, _: logged.append(fact), Errors(metrics.internal_error))(
+        [LedgerEvicted(Side.CLIENT, -1), OPENED]
+    )
     assert value(metrics, "mcp_resume_open_sessions") == 1
     assert value(metrics, "mcp_resume_internal_errors_total", hook="report.metrics") == 1
     assert len(logged) == 2
