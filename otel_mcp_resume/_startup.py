@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-__all__ = ["VARIABLE", "start"]
+__all__ = ["VARIABLE", "start", "stop"]
 
 VARIABLE = "OTEL_MCP_RESUME"
 
@@ -30,7 +30,7 @@ class _WaitForMcp:
     """A finder that finds nothing, and waits for the first module inside `mcp`: looking for `mcp` is no import yet."""
 
     def __init__(self) -> None:
-        self._waiting = True
+        self.is_waiting = True
 
     def find_spec(
         self,
@@ -40,8 +40,8 @@ class _WaitForMcp:
     ) -> ModuleSpec | None:
         """Always None, so that the import goes on as if nobody had asked."""
         # It stays on sys.meta_path for good: taking it out during an import would make that import skip a finder.
-        if self._waiting and fullname.startswith("mcp."):
-            self._waiting = False
+        if self.is_waiting and fullname.startswith("mcp."):
+            self.is_waiting = False
             _activate()
         return None
 
@@ -56,6 +56,11 @@ def start() -> None:
     sys.meta_path.insert(0, _finder)
     if "mcp" in sys.modules:  # another startup file was earlier
         _activate()
+
+
+def stop() -> None:
+    """From now on the import of `mcp` enables nothing: the plugin was turned off before anybody used it."""
+    _finder.is_waiting = False
 
 
 def _activate() -> None:

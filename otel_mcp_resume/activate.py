@@ -13,6 +13,7 @@ import threading
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from otel_mcp_resume import _startup
 from otel_mcp_resume.report.fields import PLUGIN_LOGGER
 from otel_mcp_resume.settings import METRICS_OTEL, METRICS_PROMETHEUS, Settings
 
@@ -87,7 +88,8 @@ def activate(
 
 
 def deactivate() -> None:
-    """Takes the plugin away, if it is there. Never raises."""
+    """Takes the plugin away, and the environment variable's effect with it. Never raises."""
+    _startup.stop()
     with _state.lock:
         plugin, _state.plugin = _state.plugin, None
         _state.ways.clear()

@@ -34,6 +34,10 @@ class McpResumeInstrumentor(BaseInstrumentor):  # type: ignore[misc] # see the i
         else:
             super().instrument(**kwargs)
 
+    def uninstrument(self, **kwargs: Any) -> None:
+        """Turns the plugin off, whoever turned it on, or was about to."""
+        self._uninstrument(**kwargs)
+
     def _instrument(self, **kwargs: Any) -> None:
         activate.activate(
             self._way,

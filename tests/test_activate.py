@@ -151,6 +151,14 @@ def test_after_uninstrument_a_later_import_is_left_alone(installed: Environment)
     assert is_complete(again)
 
 
+@pytest.mark.parametrize(
+    "off", ["otel_mcp_resume.uninstrument()", "otel_mcp_resume.McpResumeInstrumentor().uninstrument()"]
+)
+def test_uninstrument_before_anything_is_imported_holds_against_the_variable(installed: Environment, off: str) -> None:
+    found = reported(installed, f"import otel_mcp_resume; {off}", IMPORT, OTEL_MCP_RESUME="1")
+    assert (found["hooks"], found["depth"]) == (None, 0)
+
+
 @pytest.mark.full
 def test_many_threads_at_once_make_one_plugin(installed: Environment) -> None:
     script = f"""
