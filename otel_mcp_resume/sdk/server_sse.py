@@ -42,9 +42,7 @@ class SseHooks:
         guard = self._runtime.guard
         begin = guard(CONNECT, self._begin)
 
-        def sse_wrapper(
-            wrapped: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-        ) -> Any:
+        def sse_wrapper(wrapped: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
             begun = begin(args, kwargs)
             if begun is None:
                 return wrapped(*args, **kwargs)

@@ -74,9 +74,7 @@ def _observed_storing(store: Any, session: Session, report: Report, fail: Callab
 def _observed_replaying(store: Any, session: Session, report: Report, fail: Callable[[Exception], None]) -> Method:
     """A resumed stream asks for what it missed."""
 
-    async def observed_replay_events_after(
-        last_event_id: Any, send_callback: Any, *args: Any, **kwargs: Any
-    ) -> Any:
+    async def observed_replay_events_after(last_event_id: Any, send_callback: Any, *args: Any, **kwargs: Any) -> Any:
         replay = _noted(fail, _begun, session)
         if replay is None:
             return await store.replay_events_after(last_event_id, send_callback, *args, **kwargs)

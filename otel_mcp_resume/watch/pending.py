@@ -52,8 +52,8 @@ class Pending(Subject):
         return ()
 
     def lost(self) -> Sequence[Fact]:
-        """It was not delivered and will not be. Counts once."""
-        if self.is_lost:
+        """It was not delivered and will not be. Counts once, and only if somebody still waits for the answer."""
+        if self.is_lost or self.session.pending.get(self.request_id) is not self:
             return ()
         self.is_lost = True
         return (self._violated(ViolationRule.PENDING_REQUEST_LOST),)
@@ -82,6 +82,8 @@ class Redelivery:
         """The time is up. Called from the deadline thread."""
         facts: list[Fact] = []
         with self._state.lock:
+            if self in self._session.awaited:  # not if the session ended in this very moment
+                self._session.awaited.remove(self)
             open_ones = self._session.pending
             for pending in self._waiting:
                 if open_ones.get(pending.request_id) is pending and not pending.is_delivered:

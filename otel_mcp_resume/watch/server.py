@@ -70,9 +70,7 @@ class ServerWatch:
         is_json: bool = False,
     ) -> Session:
         """A transport begins. `standalone` names its stream that belongs to no request."""
-        return Session(
-            self._state, generation, session_id, standalone=standalone, is_stored=is_stored, is_json=is_json
-        )
+        return Session(self._state, generation, session_id, standalone=standalone, is_stored=is_stored, is_json=is_json)
 
     def exchange(
         self, request: Request, generation: Generation = Generation.STREAMABLE_HTTP, tools: Tools | None = None

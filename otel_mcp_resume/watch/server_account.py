@@ -15,7 +15,7 @@ from otel_mcp_resume.watch.server_story import session_opened
 from otel_mcp_resume.watch.subjects import UNWANTED, Subject
 
 if TYPE_CHECKING:
-    from otel_mcp_resume.watch.pending import Pending
+    from otel_mcp_resume.watch.pending import Pending, Redelivery
     from otel_mcp_resume.watch.server_exchange import Exchange
     from otel_mcp_resume.watch.server_state import ServerState
 
@@ -27,6 +27,7 @@ class SessionAccount:
 
     __slots__ = (
         "_state",
+        "awaited",
         "generation",
         "inbox",
         "is_complete",
@@ -71,6 +72,8 @@ class SessionAccount:
         self.live: dict[str, Exchange] = {}
         """Where a message of a stream goes at this moment."""
         self.pending: dict[str, Pending] = {}
+        self.awaited: list[Redelivery] = []
+        """The resumptions of the session whose time to deliver has not passed."""
         self.strays: dict[str, Exchange] = {}
         """Replayed ids that the store has not issued yet, while it is storing."""
         self.storing = 0
@@ -189,6 +192,9 @@ class SessionAccount:
         for kind, messages in waiting.items():
             facts += self.undelivered(kind, UndeliveredCause.SESSION_ENDED, messages, None)
         facts += self._state.pending.end(self)
+        for redelivery in self.awaited:
+            self._state.deadlines.forget(redelivery)
+        self.awaited.clear()
         self.live.clear()
         self.strays.clear()
         self.inbox.clear()

@@ -223,7 +223,8 @@ class Session(SessionAccount):
         """The session was resumed: what is still unanswered must be delivered again in time."""
         waiting = [pending for pending in self.pending.values() if not pending.is_delivered and not pending.is_lost]
         if waiting:
-            self._state.deadlines.add(Redelivery(self._state, self, waiting))
+            self.awaited.append(Redelivery(self._state, self, waiting))
+            self._state.deadlines.add(self.awaited[-1])
 
     def end(self) -> Sequence[Fact]:
         """The transport has ended, for whatever reason. What is still on its way may arrive yet."""
