@@ -49,7 +49,7 @@ def _verdict() -> list[object]:
                 _crossing_traces("Unsafe crossings in traces", outcome="gap|unproven"),
             ),
             idle(in_range("", *UNSAFE)),
-            Look(decimals=0, red=0.5, mappings={"0": ("Yes: 0 unsafe", "green")}),
+            Look(unit="suffix: unsafe", decimals=0, red=0.5, mappings={"0": ("Yes: 0 unsafe", "green")}),
             width=9,
         ),
         number(
@@ -67,7 +67,7 @@ def _verdict() -> list[object]:
         ),
         number(
             About(
-                "Still on HTTP+SSE",
+                "Still on SSE",
                 "Share of the messages in the time shown that went over the oldest generation, which is deprecated.",
                 "it never is. It ends at 0 when the migration is done.",
                 ("McpResumeUnsafeMigration",),
@@ -98,7 +98,7 @@ def _generations() -> Section:
     return "Generations over time", [
         lines(
             About(
-                "Open streams by generation",
+                "Streams by generation",
                 "SSE connections that are open now, by generation and side.",
                 "it never is. The old generation should fall as the new one rises; the sum should not fall.",
                 ("McpResumeUnsafeMigration",),
@@ -116,7 +116,7 @@ def _generations() -> Section:
         ),
         lines(
             About(
-                "Open sessions by generation",
+                "Sessions by generation",
                 "Sessions that are open now. A stateless generation has none, so a fall may be progress.",
                 "it never is. A drop that does not come back at a deploy is clients that did not initialize again.",
                 ("McpResumeSessionsChanging",),
@@ -179,7 +179,7 @@ def _crossings() -> Section:
             {"attempts": idle(f"{in_range(labels, *CROSSING)} > 0", "outcome")},
             ("previous_generation", "generation", "outcome", "reason"),
             "attempts",
-            Look(decimals=0),
+            Look(decimals=0, amber=0.5),
             width=14,
         ),
     ]

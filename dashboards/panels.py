@@ -147,7 +147,7 @@ def listing(
     for name, pixels in {"generation": 135, "previous_generation": 150, "stream": 100, "reason": 170}.items():
         if name in order:
             panel = panel.override_by_name(name, [DynamicConfigValue(id_val="custom.width", value=pixels)])
-    columns = {name: place for place, name in enumerate([*order, *names])}
+    columns = {name: place for place, name in enumerate([*order, *names] if len(names) > 1 else [*names, *order])}
     panel = panel.with_transformation(
         DataTransformerConfig(
             id_val="organize",
