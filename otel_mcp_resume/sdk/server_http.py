@@ -180,14 +180,16 @@ def _raise(error: Exception) -> None:
 def _channels(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Scope, Any, Any] | None:
     if "send" in kwargs:
         known = dict(zip(("scope", "receive"), args[-2:], strict=False)) | dict(kwargs)
-        scope, receive, send = known.get("scope"), known.get("receive"), known["send"]
+        scope, receive, send = known.get("scope", kwargs), known.get("receive"), known["send"]
     elif len(args) >= 3:
         scope, receive, send = args[-3:]
     else:
         return None
-    if not isinstance(scope, Mapping) or scope.get("type") != "http" or receive is None:
-        return None
-    return scope, receive, send
+    return None if receive is None or not _is_http(scope) else (scope, receive, send)
+
+
+def _is_http(scope: Any) -> bool:
+    return hasattr(scope, "get") and bool(scope.get("type") == "http")
 
 
 def _replaced(args: tuple[Any, ...], kwargs: Mapping[str, Any], channels: Channels) -> Arguments:

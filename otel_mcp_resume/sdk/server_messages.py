@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from otel_mcp_resume.watch.calls import member
 from otel_mcp_resume.watch.server_session import NOTIFICATION, REQUEST, RESPONSE, Session
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def note_received(session: Session, exchange: Exchange, item: Any) -> Sequence[F
         if method == "notifications/cancelled":
             session.inbox.cancelled(_request_id(params))
     elif method == "tools/call":
-        params = params or {}
-        return session.inbox.called(exchange, str(message.id), str(params.get("name")), params.get("arguments"))
+        tool, arguments = str(member(params, "name")), member(params, "arguments")
+        return session.inbox.called(exchange, str(message.id), tool, arguments)
     elif method == "tools/list":
         session.inbox.listed(str(message.id))
     elif method == "initialize":
@@ -90,9 +91,9 @@ def inner(stream: Any) -> tuple[Any, bool]:
 
 
 def _request_id(params: Any) -> str:
-    return str(params.get("requestId")) if isinstance(params, dict) else ""
+    return str(member(params, "requestId"))
 
 
 def _client_name(params: Any) -> str:
-    info = params.get("clientInfo") if isinstance(params, dict) else None
-    return f"{info.get('name')} {info.get('version')}" if isinstance(info, dict) else ""
+    info = member(params, "clientInfo")
+    return f"{member(info, 'name')} {member(info, 'version')}"

@@ -66,7 +66,7 @@ class TransportHooks:
 
     def terminate_wrapper(self, hook: str) -> Any:
         """Around `terminate`."""
-        ended = self._runtime.guard(hook, lambda transport: self._runtime.report(self.adopt(transport, hook).end()))
+        ended = self._runtime.guard(hook, partial(self._ended, hook))
 
         async def terminate_wrapper(
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -90,17 +90,17 @@ class TransportHooks:
             if not session.is_stored:  # otherwise the store sees each message, at the same moment
                 observe_receive(transport._write_stream_reader, routed.note, guard(hook, _raise))  # noqa: SLF001 - see above
 
-        def ended(transport: Any) -> None:
-            report(self.adopt(transport, hook).end())
-
         def connect_wrapper(
             wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
             context = wrapped(*args, **kwargs)
-            begin, end = guard(hook, partial(connected, instance)), guard(hook, partial(ended, instance))
+            begin, end = guard(hook, partial(connected, instance)), guard(hook, partial(self._ended, hook, instance))
             return observe_connection(context, begin, end)
 
         return connect_wrapper
+
+    def _ended(self, hook: str, transport: Any) -> None:
+        self._runtime.report(self.adopt(transport, hook).end())
 
     def _received(self, session: Session, item: Any) -> None:
         exchange = current_exchange()

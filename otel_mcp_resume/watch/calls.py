@@ -10,20 +10,25 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from otel_mcp_resume.watch.subjects import Answer
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.facts import Fact
-    from otel_mcp_resume.watch.server_exchange import Exchange
+    from otel_mcp_resume.watch.server_connection import ServerConnection
 
-__all__ = ["Call", "CallBook", "Tools"]
+__all__ = ["Call", "CallBook", "Tools", "member"]
 
 WINDOW = 300.0
 """Seconds after a cut in which the same call is taken for a repetition."""
 LIMIT = 10_000
 """Unanswered calls, and harmless tools of one application, that are remembered."""
+
+
+def member(value: Any, name: str) -> Any:
+    """A member of a JSON object; None also if `value` is no object."""
+    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
 
 
 class Tools:
@@ -35,15 +40,14 @@ class Tools:
         self._harmless: OrderedDict[str, None] = OrderedDict()
 
     def learn(self, result: Any) -> None:
-        """Reads the `ToolAnnotations` of a `tools/list` result; what has another shape teaches nothing."""
-        tools = result.get("tools") if isinstance(result, dict) else None
-        for tool in tools if isinstance(tools, list) else ():
-            name = tool.get("name") if isinstance(tool, dict) else None
+        """Reads the `ToolAnnotations` of a `tools/list` result, as the SDK has validated it."""
+        for tool in member(result, "tools") or ():
+            name = member(tool, "name")
             if not isinstance(name, str):
                 continue
-            hints = tool.get("annotations")
+            hints = member(tool, "annotations")
             self._harmless.pop(name, None)
-            if isinstance(hints, dict) and True in (hints.get("idempotentHint"), hints.get("readOnlyHint")):
+            if member(hints, "idempotentHint") is True or member(hints, "readOnlyHint") is True:
                 self._harmless[name] = None
         while len(self._harmless) > LIMIT:
             self._harmless.popitem(last=False)
@@ -64,7 +68,7 @@ class Call(Answer):
         """Who called what: the digest of the client, the tool and the arguments."""
         self.is_answered = False
 
-    def written(self, exchange: Exchange) -> Sequence[Fact]:
+    def written(self, exchange: ServerConnection) -> Sequence[Fact]:
         """The answer left."""
         self.settle()
         return super().written(exchange)

@@ -16,7 +16,7 @@ from otel_mcp_resume.watch.subjects import Subject
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.ledger import StreamLedger
     from otel_mcp_resume.watch.server_account import SessionAccount
-    from otel_mcp_resume.watch.server_exchange import Exchange
+    from otel_mcp_resume.watch.server_connection import ServerConnection
     from otel_mcp_resume.watch.server_state import ServerState
 
 __all__ = ["Pending", "PendingBook", "Redelivery"]
@@ -36,7 +36,7 @@ class Pending(Subject):
         self.place: tuple[StreamLedger, int] | None = None
         """Where it is in the ledger, if a store keeps it."""
         self.was_written = False
-        self.carrier: Exchange | None = None
+        self.carrier: ServerConnection | None = None
         """The connection that it was written on, or that acknowledged it with its token."""
         self.is_lost = False
 
@@ -45,7 +45,7 @@ class Pending(Subject):
         """Whether a connection that is still open has carried it."""
         return self.carrier is not None and self.carrier.is_open
 
-    def written(self, exchange: Exchange) -> Sequence[Fact]:
+    def written(self, exchange: ServerConnection) -> Sequence[Fact]:
         """It is on the wire now, whatever became of an earlier connection."""
         self.carrier = exchange
         self.was_written = True

@@ -15,7 +15,7 @@ from otel_mcp_resume.watch.server_debt import Cursor, Debt
 from otel_mcp_resume.watch.server_story import context_of
 
 if TYPE_CHECKING:
-    from otel_mcp_resume.watch.server_exchange import Exchange
+    from otel_mcp_resume.watch.server_connection import ServerConnection
     from otel_mcp_resume.watch.server_state import ServerState
 
 __all__ = ["ServerAttempt"]
@@ -45,7 +45,7 @@ class ServerAttempt:
         "node",
     )
 
-    def __init__(self, exchange: Exchange, state: ServerState, cursor: Cursor | None) -> None:
+    def __init__(self, exchange: ServerConnection, state: ServerState, cursor: Cursor | None) -> None:
         self._exchange = exchange
         self._state = state
         self.node = Node()
@@ -241,8 +241,7 @@ class ServerAttempt:
     @property
     def stream(self) -> Stream:
         """The kind of the stream that is resumed."""
-        generation = self._exchange.generation
-        return Stream.SESSION if generation is Generation.SSE else self.debt.kind
+        return Stream.SESSION if self._exchange.generation is Generation.SSE else self.debt.kind
 
     def _violated(self, rule: ViolationRule) -> Violated:
         exchange = self._exchange

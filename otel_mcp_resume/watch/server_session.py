@@ -13,8 +13,9 @@ from otel_mcp_resume.watch.facts import Context, DuplicateEvent, Fact, Violated
 from otel_mcp_resume.watch.ledger import StreamLedger
 from otel_mcp_resume.watch.pending import Pending, Redelivery
 from otel_mcp_resume.watch.server_account import SessionAccount
+from otel_mcp_resume.watch.server_connection import NOTE
 from otel_mcp_resume.watch.server_debt import Cursor
-from otel_mcp_resume.watch.server_exchange import NOTE, Exchange
+from otel_mcp_resume.watch.server_exchange import Exchange
 from otel_mcp_resume.watch.server_replay import Replay, recognise_stray, settle_strays
 from otel_mcp_resume.watch.subjects import PRIMING, Subject
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from otel_mcp_resume.watch.ledger import StreamLedger
     from otel_mcp_resume.watch.server_account import SessionAccount
     from otel_mcp_resume.watch.server_attempt import ServerAttempt
-    from otel_mcp_resume.watch.server_exchange import Exchange
+    from otel_mcp_resume.watch.server_connection import ServerConnection
 
 __all__ = ["attempt_begun", "context_of", "session_opened", "stream_opened"]
 
 
-def context_of(exchange: Exchange, stream: StreamLedger | None) -> Context:
+def context_of(exchange: ServerConnection, stream: StreamLedger | None) -> Context:
     """What is known of an exchange that is about `stream`."""
     request, session = exchange.request, exchange.session
     session_id = request.session_id
@@ -37,13 +37,13 @@ def context_of(exchange: Exchange, stream: StreamLedger | None) -> Context:
     )
 
 
-def session_opened(session: SessionAccount, exchange: Exchange) -> Fact:
+def session_opened(session: SessionAccount, exchange: ServerConnection) -> Fact:
     """`exchange` established `session`, or is the first that was seen of it."""
     context = context_of(exchange, None)
     return SessionOpened(Side.SERVER, session.generation, session.node, context, exchange.request.carrier)
 
 
-def stream_opened(exchange: Exchange, kind: Stream, node: Node) -> Fact:
+def stream_opened(exchange: ServerConnection, kind: Stream, node: Node) -> Fact:
     """`exchange` is an SSE connection from now on."""
     stream, session, attempt = exchange.stream, exchange.session, exchange.attempt
     return StreamOpened(
@@ -59,7 +59,7 @@ def stream_opened(exchange: Exchange, kind: Stream, node: Node) -> Fact:
     )
 
 
-def attempt_begun(exchange: Exchange, attempt: ServerAttempt) -> Sequence[Fact]:
+def attempt_begun(exchange: ServerConnection, attempt: ServerAttempt) -> Sequence[Fact]:
     """`exchange` re-opens a stream. Nothing if that was told, or if it only looks like it."""
     if attempt.is_begun or attempt.is_settled:
         return ()

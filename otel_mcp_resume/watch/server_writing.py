@@ -16,7 +16,7 @@ from otel_mcp_resume.watch.subjects import Subject
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.ledger import StreamLedger
     from otel_mcp_resume.watch.server_attempt import ServerAttempt
-    from otel_mcp_resume.watch.server_exchange import Exchange
+    from otel_mcp_resume.watch.server_connection import ServerConnection
 
 __all__ = ["Replayed", "settle_stray", "written_from_router", "written_from_store"]
 
@@ -33,7 +33,7 @@ class Replayed:
         self.seq = seq
 
 
-def written_from_store(exchange: Exchange, event: Replayed) -> Sequence[Fact]:
+def written_from_store(exchange: ServerConnection, event: Replayed) -> Sequence[Fact]:
     """A replayed event left through the `send` of `exchange`."""
     attempt = exchange.expect_replay()
     facts = list(_replayed(exchange, attempt, event))
@@ -45,7 +45,7 @@ def written_from_store(exchange: Exchange, event: Replayed) -> Sequence[Fact]:
     return facts
 
 
-def _replayed(exchange: Exchange, attempt: ServerAttempt, event: Replayed) -> Sequence[Fact]:
+def _replayed(exchange: ServerConnection, attempt: ServerAttempt, event: Replayed) -> Sequence[Fact]:
     stream, cursor, session = event.stream, attempt.debt.cursor, exchange.session
     if exchange.request.token is None:
         return attempt.breach(Reason.REPLAY_WITHOUT_TOKEN)
@@ -69,7 +69,7 @@ def _replayed(exchange: Exchange, attempt: ServerAttempt, event: Replayed) -> Se
     return facts if subject is None else [*facts, *subject.written(exchange)]
 
 
-def settle_stray(exchange: Exchange, event_id: str) -> Sequence[Fact]:
+def settle_stray(exchange: ServerConnection, event_id: str) -> Sequence[Fact]:
     """A written event is none of this session's, unless the session's ledger has forgotten some."""
     exchange.strays.pop(event_id, None)
     attempt, session = exchange.attempt, exchange.session
@@ -78,7 +78,7 @@ def settle_stray(exchange: Exchange, event_id: str) -> Sequence[Fact]:
     return attempt.breach(Reason.CROSS_SESSION_REPLAY)
 
 
-def written_from_router(exchange: Exchange, item: str | Subject) -> Sequence[Fact]:
+def written_from_router(exchange: ServerConnection, item: str | Subject) -> Sequence[Fact]:
     """A live message left: one that a store keeps, by its id; or else what it means."""
     if isinstance(item, Subject):
         return item.written(exchange)
@@ -103,5 +103,5 @@ def written_from_router(exchange: Exchange, item: str | Subject) -> Sequence[Fac
     return facts
 
 
-def _redelivered(exchange: Exchange, kind: Stream) -> Fact:
+def _redelivered(exchange: ServerConnection, kind: Stream) -> Fact:
     return DuplicateEvent(Side.SERVER, exchange.generation, kind, DuplicateKind.REDELIVERED)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.facts import Fact
-    from otel_mcp_resume.watch.server_exchange import Exchange
+    from otel_mcp_resume.watch.server_connection import ServerConnection
 
 __all__ = ["ANSWER", "PRIMING", "UNWANTED", "Answer", "Subject"]
 
@@ -17,7 +17,7 @@ class Subject:
 
     __slots__ = ()
 
-    def written(self, exchange: Exchange) -> Sequence[Fact]:  # noqa: ARG002 - for those that look at it
+    def written(self, exchange: ServerConnection) -> Sequence[Fact]:  # noqa: ARG002 - for those that look at it
         """The message left through `exchange`."""
         return ()
 
@@ -31,7 +31,7 @@ class Answer(Subject):
 
     __slots__ = ()
 
-    def written(self, exchange: Exchange) -> Sequence[Fact]:
+    def written(self, exchange: ServerConnection) -> Sequence[Fact]:
         """The exchange has carried what it was opened for."""
         exchange.is_answered = True
         return ()

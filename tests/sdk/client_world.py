@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import anyio
+from opentelemetry.trace import TracerProvider
 
 from otel_mcp_resume.plugin import Plugin, Providers
 from otel_mcp_resume.rooms import ROOMS
@@ -99,9 +100,10 @@ def served(*rules: Json, **script: Any) -> Iterator[Peer]:
 
 
 @contextlib.contextmanager
-def plugged(proof_timeout: float = 20.0) -> Iterator[Plugin]:
+def plugged(proof_timeout: float = 20.0, tracer_provider: TracerProvider | None = None) -> Iterator[Plugin]:
     """The plugin with its client hooks in place, and all of them gone afterwards."""
-    plugin = Plugin(Settings(prometheus_port=None, proof_timeout=proof_timeout), Providers())
+    settings = Settings(prometheus_port=None, proof_timeout=proof_timeout)
+    plugin = Plugin(settings, Providers(tracer_provider=tracer_provider))
     for room in ROOMS:
         if room.side is Side.CLIENT:
             importlib.import_module(room.module)

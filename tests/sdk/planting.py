@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any
 
-__all__ = ["Fault", "PlantedError", "Point", "planted", "points", "strike"]
+__all__ = ["Fault", "PlantedError", "Point", "called", "planted", "points", "strike"]
 
 PACKAGE = "otel_mcp_resume"
 
@@ -25,7 +27,6 @@ class Point:
 
     name: str
     function: FunctionType
-    owner: type | None
 
     def __str__(self) -> str:
         return self.name
@@ -59,35 +60,44 @@ def points(*modules: str) -> list[Point]:
 
 
 def _points_of(module: str, short: str) -> Iterator[Point]:
-    for name, value in vars(import_module(module)).items():
-        if getattr(value, "__module__", None) != module:
-            continue
-        if inspect.isfunction(value):
-            yield Point(f"{short}.{name}", value, None)
-        elif inspect.isclass(value):
-            for method, member in vars(value).items():
-                function = getattr(member, "__func__", getattr(member, "fget", member))
-                if inspect.isfunction(function) and function.__qualname__.startswith(value.__qualname__):
-                    yield Point(f"{short}.{name}.{method}", function, value)
+    source = import_module(module)
+    for name, value in vars(source).items():
+        members = vars(value).items() if inspect.isclass(value) else [("", value)]
+        for member, descriptor in members:
+            function = getattr(descriptor, "__func__", getattr(descriptor, "fget", descriptor))
+            # What a dataclass generates comes from no file, and what was imported from another one.
+            if inspect.isfunction(function) and function.__code__.co_filename == source.__file__:
+                yield Point(f"{short}.{name}.{member}".rstrip("."), function)
 
 
 @contextlib.contextmanager
 def planted(point: Point, error: BaseException | None = None) -> Iterator[Fault]:
     """Makes the function raise, wherever it was imported to and whoever holds it."""
     fault = Fault(error if error is not None else PlantedError(point.name))
-    _now.append(fault)
     code = point.function.__code__
-    before = vars(point.owner).get(point.function.__name__) if point.owner else None
+    _now.append(fault)
+    point.function.__code__ = _planted.__code__
     try:
-        if not code.co_freevars:
-            point.function.__code__ = _planted.__code__
-        else:  # what a dataclass generates is a closure
-            assert point.owner is not None
-            setattr(point.owner, point.function.__name__, _planted)
         yield fault
     finally:
-        if not code.co_freevars:
-            point.function.__code__ = code
-        elif point.owner is not None:
-            setattr(point.owner, point.function.__name__, before)
+        point.function.__code__ = code
         _now.remove(fault)
+
+
+@contextlib.contextmanager
+def called(among: Iterable[Point]) -> Iterator[set[str]]:
+    """The points that were passed, in any thread that starts meanwhile."""
+    names = {point.function.__code__: point.name for point in among}
+    passed: set[str] = set()
+
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code in names:
+            passed.add(names[frame.f_code])
+
+    threading.setprofile(look)
+    sys.setprofile(look)
+    try:
+        yield passed
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)

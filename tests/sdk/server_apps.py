@@ -1,4 +1,4 @@
-"""Every way in which a Python user builds a server on the SDK. All of them have one tool, whose argument is a script."""
+"""Every way in which a Python user builds a server on the SDK. Each has one tool, whose argument is a script."""
 
 from __future__ import annotations
 
@@ -157,5 +157,3 @@ def _lifespans(apps: Json) -> Callable[[Any], contextlib.AbstractAsyncContextMan
             yield
 
     return lifespan
-
-

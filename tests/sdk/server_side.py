@@ -136,7 +136,7 @@ async def running(app: Any) -> AsyncIterator[int]:
     service.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment] # the test's own stay
     task = asyncio.create_task(service.serve(sockets=[listener]))
     try:
-        while not service.started:
+        while not service.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.01)
         yield port
     finally:

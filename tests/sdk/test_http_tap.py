@@ -9,8 +9,6 @@ from typing import Any
 import anyio
 import pytest
 
-from otel_mcp_resume.rules.terms import Generation
-from otel_mcp_resume.sdk import http_tap
 from tests.sdk.client_world import (
     BACKENDS,
     HTTP,
@@ -186,43 +184,3 @@ def test_requests_beside_the_exchange_are_none_of_ours() -> None:
         run("asyncio", play)
         assert results == ["done"]
         assert attempts(plugin) == {"request proven replayed_event": 1}
-
-
-@pytest.mark.parametrize(
-    ("headers", "session_id"),
-    [
-        ([("mcp-session-id", "S1")], "S1"),
-        ([("Mcp-Session-Id", "S1"), ("MCP-SESSION-ID", "S1")], "S1"),
-        ([("mcp-session-id", "S1"), ("mcp-session-id", "S2")], None),
-        ([], None),
-    ],
-)
-def test_several_sessions_in_one_head_are_evidence_of_none(
-    headers: list[tuple[str, str]], session_id: str | None
-) -> None:
-    assert http_tap._response_head(HTTP.Response(200, headers=headers)).session_id == session_id
-
-
-@pytest.mark.parametrize(
-    ("content_type", "event_stream"),
-    [
-        ("text/event-stream", True),
-        ("text/event-stream; charset=utf-8", True),
-        ("Text/Event-Stream;charset=UTF-8", True),
-        ("application/json", False),
-        ("application/text/event-stream", False),
-        ("", False),
-    ],
-)
-def test_what_is_an_event_stream(content_type: str, *, event_stream: bool) -> None:
-    head = http_tap._response_head(HTTP.Response(200, headers={"content-type": content_type}))
-    assert head.event_stream is event_stream
-
-
-def test_a_request_as_it_goes_out() -> None:
-    headers = {"last-event-id": "5", "mcp-session-id": "S1", "mcp-protocol-version": "2025-06-18"}
-    head = http_tap._request_head(HTTP.Request("GET", "http://h/mcp", headers=headers), Generation.STREAMABLE_HTTP)
-    assert (head.method, head.token, head.session_id, head.protocol_version) == ("GET", "5", "S1", "2025-06-18")
-    posted = HTTP.Request("POST", "http://h/messages?session_id=L1", headers={"last-event-id": ""})
-    head = http_tap._request_head(posted, Generation.SSE)
-    assert (head.method, head.token, head.session_id) == ("POST", None, "L1")

@@ -288,7 +288,12 @@ def test_a_session_that_the_server_ends_when_idle() -> None:
 
     async def play(seen: Observed) -> None:
         async with playing(manager) as client:
-            await client.play([{"initialize": {"session": "A", "protocol": PROTOCOL}}, {"call": {"session": "A", "play": [{"announce": 1}]}}])
+            await client.play(
+                [
+                    {"initialize": {"session": "A", "protocol": PROTOCOL}},
+                    {"call": {"session": "A", "play": [{"announce": 1}]}},
+                ]
+            )
             await seen.until(lambda: seen.open == (0, 0, 0) and bool(seen.of(SessionOpened)))
             assert seen.undelivered == {UndeliveredCause.SESSION_ENDED: 1}
             assert seen.watch.remembered == (0, 0)

@@ -42,6 +42,10 @@ class Recorder:
     written: set[str] = field(default_factory=set)
     last: str | None = None
 
+    def last_of_get(self) -> str | None:
+        """The latest id that was written on a stream that a GET opened."""
+        return self.last
+
     async def __call__(self, scope: Any, receive: Any, send: Callable[[Any], Awaitable[None]]) -> None:
         async def recording(message: Any) -> None:
             await send(message)
@@ -101,9 +105,10 @@ async def one_run(seen: Observed, client: Any, recorder: Recorder, chance: rando
         await asyncio.sleep(chance.random() * 0.05)
         await client.play([{"drop": {"request": f"{name} {cycle - 1}", "then": 0}}])
         await seen.until(partial(standalone_closed, seen, cycle))
-        client.saved[name] = recorder.last
+        token = recorder.last_of_get()
+        client.saved[name] = token
         again = {**on, "as": f"{name} {cycle}", "no_wait": True}
-        await client.play([{"get": {**again, "token": f"${name}"} if recorder.last else again}])
+        await client.play([{"get": {**again, "token": f"${name}"} if token else again}])
         await asyncio.sleep(chance.random() * 0.06)
         if chance.random() < 0.5:
             await client.play([{"call": {**on, "as": f"{name} more {cycle}", "play": [{"announce": 1}]}}])

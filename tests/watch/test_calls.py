@@ -21,7 +21,7 @@ def world() -> World:
 
 
 def call(
-    world: World, session: Session, rpc_id: str, tool: str = "pay", arguments: Any = None, peer: bytes = b"peer"
+    world: World, session: Session, rpc_id: str, *, tool: str = "pay", arguments: Any = None, peer: bytes = b"peer"
 ) -> Wire:
     """A `tools/call` is executed; its connection."""
     wire = Wire(world, world.watch.exchange(Request("POST", session_id=session.session_id, peer=peer)))
@@ -162,14 +162,15 @@ def test_a_harmless_tool(world: World, hint: str) -> None:
     assert session.inbox.expects_tools("2")
     session.tools.learn({"tools": [{"name": "look", "annotations": {hint: True}}, {"name": "pay"}]})
     for tool in ("look", "pay"):
-        call(world, session, f"5{tool}", tool).drop(session, f"5{tool}")
-        call(world, session, f"6{tool}", tool)
+        call(world, session, f"5{tool}", tool=tool).drop(session, f"5{tool}")
+        call(world, session, f"6{tool}", tool=tool)
     assert world.violations == DUPLICATE
 
 
 def test_tools_are_learned_from_whatever_a_server_says() -> None:
     tools = Tools()
-    for result in (None, [], {}, {"tools": 5}, {"tools": [5, {}, {"name": 5}, {"name": "a", "annotations": 5}]}):
+    strange: list[Any] = [None, [], {}, {"tools": [5, {}, {"name": 5}, {"name": "a", "annotations": 5}]}]
+    for result in strange:
         tools.learn(result)
     tools.learn({"tools": [{"name": "a", "annotations": {"readOnlyHint": True}}]})
     assert tools.are_harmless("a")

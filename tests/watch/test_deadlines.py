@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -30,6 +30,14 @@ class Told:
     def tell(self, name: str) -> None:
         with self._changed:
             self.names.append(name)
+            self._changed.notify_all()
+
+    def waits_until(self, holds: Callable[[], bool]) -> bool:
+        with self._changed:
+            return self._changed.wait_for(holds, LIMIT)
+
+    def changed(self) -> None:
+        with self._changed:
             self._changed.notify_all()
 
     def waits_for(self, *names: str) -> None:
@@ -63,6 +71,7 @@ class Queue:
 
     def fault(self, hook: str, error: Exception) -> None:
         self.errors.append((hook, error))
+        self.told.changed()
 
     def add(self, name: str, error: BaseException | None = None) -> Item:
         item = Item(name, self.told, error)
@@ -189,6 +198,21 @@ def test_where_no_thread_can_be_had_the_next_item_tries_again(queue: Queue, monk
         without_threads.setattr(threading.Thread, "start", start)
         queue.add("a")
         assert [(hook, str(error)) for hook, error in queue.errors] == [("deadlines", "can't start new thread")]
+    queue.add("b")
+    queue.at(1020.0)
+    queue.told.waits_for("a", "b")
+
+
+def test_a_fault_of_the_queue_itself_is_reported_and_the_next_item_starts_anew(queue: Queue) -> None:
+    def broken() -> float:
+        raise ZeroDivisionError
+
+    queue.add("a")
+    queue.deadlines._clock = broken
+    queue.at(1000.0)
+    assert queue.told.waits_until(lambda: len(queue.errors) == 1)
+    assert isinstance(queue.errors[0][1], ZeroDivisionError)
+    queue.deadlines._clock = queue.clock
     queue.add("b")
     queue.at(1020.0)
     queue.told.waits_for("a", "b")
