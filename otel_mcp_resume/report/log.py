@@ -56,7 +56,8 @@ class Log:
 def _way_out(level: int) -> Callable[[str, Attributes], None] | None:
     """Where a record of `level` goes now, None if nowhere. Asked each time: logging may be configured at any moment."""
     structlog: Any = sys.modules.get("structlog")  # who has not imported it has not configured it
-    if structlog is not None and structlog.is_configured():
+    is_configured = getattr(structlog, "is_configured", None)  # another thread may be in the middle of importing it
+    if is_configured is not None and is_configured():
         return partial(_to_structlog, structlog, level)
     logger = logging.getLogger(fields.LOGGER)
     if logger.hasHandlers():

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
+from otel_mcp_resume.sdk.http_heads import opens_streams, request_head, response_head
 from otel_mcp_resume.sdk.http_pool import LEAVING
 from otel_mcp_resume.watch.exchange import Leaving, RequestHead, ResponseHead
-from otel_mcp_resume.watch.transport import session_in_url
 
 if TYPE_CHECKING:
     from otel_mcp_resume.sdk.patches import AsyncWrapper
@@ -47,6 +47,7 @@ class HttpTap:
         self._answered = guard(hook, self._answer)
         self._fed = guard(hook, self._feed)
         self._over = guard(hook, self._end)
+        self._learned = guard(hook, self._learn)
 
     def wrapper(self) -> AsyncWrapper:
         """The wrapper of `AsyncClient.send`."""
@@ -84,9 +85,9 @@ class HttpTap:
     def _begin(self, exchange: Exchange, http: Any, request: Any) -> RequestHead | None:
         exchange.http = http  # `sse_client` makes its own
         method = str(request.method)
-        if method not in ("GET", "POST") or not _opens_streams(request, method, exchange.transport.generation):
+        if method not in ("GET", "POST") or not opens_streams(request, method, exchange.transport.generation):
             return None
-        head = _request_head(request, exchange.transport.generation)
+        head = request_head(request, exchange.transport.generation)
         redirected, exchange.redirect = exchange.redirect, None
         if redirected is not None:
             if redirected[0] == request.url:
@@ -114,7 +115,7 @@ class HttpTap:
     def _failure(self, exchange: Exchange, head: RequestHead, error: Exception) -> None:
         response = getattr(error, "response", None)
         if response is not None:  # a hook of the application's own turned the answer into an exception
-            if connection := self._take(exchange, head, _response_head(response)):
+            if connection := self._take(exchange, head, response_head(response)):
                 self._end(connection, Disconnect.CANCELLED)  # and nobody will read it
             return
         if head.method == "POST" and exchange.call is not None and type(error).__name__ not in _NEVER_SENT:
@@ -123,7 +124,7 @@ class HttpTap:
             self._report(stream.responded(head, None, exchange.attempt)[0])
 
     def _answer(self, exchange: Exchange, head: RequestHead, response: Any) -> None:
-        answer = _response_head(response)
+        answer = response_head(response)
         next_request = getattr(response, "next_request", None)
         if 300 <= answer.status < 400 and next_request is not None:
             exchange.redirect = next_request.url, head, answer
@@ -215,19 +216,8 @@ class HttpTap:
 
         response.aread = aread
 
-    def _learned(self, learn: Callable[[str], None], body: bytes) -> None:
+    def _learn(self, learn: Callable[[str], None], body: bytes) -> None:
         learn(body.decode("utf-8", "replace"))
-
-
-def _opens_streams(request: Any, method: str, generation: Generation) -> bool:
-    """Every MCP request accepts an event stream, but for the posts of HTTP+SSE.
-
-    From 2.0 on the SDK runs the application's callbacks in the context of the exchange that brought the message: what
-    they request, maybe over the same HTTP client, is theirs.
-    """
-    if method == "POST" and generation is Generation.SSE:
-        return True
-    return "text/event-stream" in request.headers.get("accept", "")
 
 
 def _stream_of(exchange: Exchange, head: RequestHead) -> ClientStream | None:
@@ -235,24 +225,3 @@ def _stream_of(exchange: Exchange, head: RequestHead) -> ClientStream | None:
     if head.method == "POST" and exchange.transport.generation is Generation.SSE:
         return None
     return exchange.stream
-
-
-def _request_head(request: Any, generation: Generation) -> RequestHead:
-    headers = request.headers
-    in_url = session_in_url(str(request.url)) if generation is Generation.SSE else None
-    return RequestHead(
-        method=str(request.method),
-        session_id=in_url or headers.get("mcp-session-id"),
-        token=headers.get("last-event-id") or None,
-        protocol_version=headers.get("mcp-protocol-version"),
-    )
-
-
-def _response_head(response: Any) -> ResponseHead:
-    content_type = str(response.headers.get("content-type", ""))
-    named = set(response.headers.get_list("mcp-session-id"))
-    return ResponseHead(
-        status=int(response.status_code),
-        session_id=named.pop() if len(named) == 1 else None,
-        event_stream=content_type.lower().lstrip().startswith("text/event-stream"),
-    )

@@ -57,7 +57,7 @@ class Deadlines:
                 if len(self._due) == 1:
                     self._changed.notify()
                 return
-            thread = threading.Thread(target=self._run, name="otel-mcp-resume-deadlines", daemon=True)
+            thread = threading.Thread(target=self._work, name="otel-mcp-resume-deadlines", daemon=True)
             try:
                 thread.start()
             except RuntimeError as error:  # no thread can be had at present; the next item tries again
@@ -78,6 +78,13 @@ class Deadlines:
             self._closed = True
             self._due.clear()
             self._changed.notify()
+
+    def _work(self) -> None:
+        try:
+            self._run()
+        except Exception as error:  # noqa: BLE001 - nobody looks at what a thread raises; the next item starts another
+            self._thread = None
+            self._on_error("deadlines", error)
 
     def _run(self) -> None:
         while (item := self._next()) is not None:

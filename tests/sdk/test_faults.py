@@ -151,7 +151,7 @@ def test_what_is_no_fault_passes_through(plugin: Plugin, name: str) -> None:
     """An interruption that happens to strike inside of us is the application's all the same."""
     (point,) = (point for point in POINTS if point.name == name)
     interruption = Interruption(name)
-    with planted(point, interruption) as fault, served(*RULES) as peer, pytest.raises(BaseException) as caught:  # noqa: PT011, PT012
+    with planted(point, interruption) as fault, served(*RULES) as peer, pytest.raises(BaseException) as caught:  # noqa: PT011 - alone, or in a group
         run("asyncio", lambda: application(peer, plugin))
     assert fault.struck
     assert interruption in leaves(caught.value)

@@ -1,0 +1,43 @@
+"""What the heads of `httpx` and `httpx2` requests and responses say about MCP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from otel_mcp_resume.rules.terms import Generation
+from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
+from otel_mcp_resume.watch.transport import session_in_url
+
+__all__ = ["opens_streams", "request_head", "response_head"]
+
+
+def opens_streams(request: Any, method: str, generation: Generation) -> bool:
+    """Every MCP request accepts an event stream, but for the posts of HTTP+SSE.
+
+    From 2.0 on the SDK runs the application's callbacks in the context of the exchange that brought the message: what
+    they request, maybe over the same HTTP client, is theirs.
+    """
+    if method == "POST" and generation is Generation.SSE:
+        return True
+    return "text/event-stream" in request.headers.get("accept", "")
+
+
+def request_head(request: Any, generation: Generation) -> RequestHead:
+    headers = request.headers
+    in_url = session_in_url(str(request.url)) if generation is Generation.SSE else None
+    return RequestHead(
+        method=str(request.method),
+        session_id=in_url or headers.get("mcp-session-id"),
+        token=headers.get("last-event-id") or None,
+        protocol_version=headers.get("mcp-protocol-version"),
+    )
+
+
+def response_head(response: Any) -> ResponseHead:
+    content_type = str(response.headers.get("content-type", ""))
+    named = set(response.headers.get_list("mcp-session-id"))
+    return ResponseHead(
+        status=int(response.status_code),
+        session_id=named.pop() if len(named) == 1 else None,
+        event_stream=content_type.lower().lstrip().startswith("text/event-stream"),
+    )

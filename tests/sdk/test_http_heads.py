@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from otel_mcp_resume.rules.terms import Generation
+from otel_mcp_resume.sdk.http_heads import opens_streams, request_head, response_head
+from tests.sdk.client_world import HTTP
+
+
+@pytest.mark.parametrize(
+    ("headers", "session_id"),
+    [
+        ([("mcp-session-id", "S1")], "S1"),
+        ([("Mcp-Session-Id", "S1"), ("MCP-SESSION-ID", "S1")], "S1"),
+        ([("mcp-session-id", "S1"), ("mcp-session-id", "S2")], None),
+        ([], None),
+    ],
+)
+def test_several_sessions_in_one_head_are_evidence_of_none(
+    headers: list[tuple[str, str]], session_id: str | None
+) -> None:
+    assert response_head(HTTP.Response(200, headers=headers)).session_id == session_id
+
+
+@pytest.mark.parametrize(
+    ("content_type", "event_stream"),
+    [
+        ("text/event-stream", True),
+        ("text/event-stream; charset=utf-8", True),
+        ("Text/Event-Stream;charset=UTF-8", True),
+        ("application/json", False),
+        ("application/text/event-stream", False),
+        ("", False),
+    ],
+)
+def test_what_is_an_event_stream(content_type: str, *, event_stream: bool) -> None:
+    head = response_head(HTTP.Response(200, headers={"content-type": content_type}))
+    assert head.event_stream is event_stream
+
+
+def test_a_request_as_it_goes_out() -> None:
+    headers = {"last-event-id": "5", "mcp-session-id": "S1", "mcp-protocol-version": "2025-06-18"}
+    head = request_head(HTTP.Request("GET", "http://h/mcp", headers=headers), Generation.STREAMABLE_HTTP)
+    assert (head.method, head.token, head.session_id, head.protocol_version) == ("GET", "5", "S1", "2025-06-18")
+    posted = HTTP.Request("POST", "http://h/messages?session_id=L1", headers={"last-event-id": ""})
+    head = request_head(posted, Generation.SSE)
+    assert (head.method, head.token, head.session_id) == ("POST", None, "L1")
+
+
+@pytest.mark.parametrize(
+    ("method", "accept", "generation", "ours"),
+    [
+        ("POST", "application/json, text/event-stream", Generation.STREAMABLE_HTTP, True),
+        ("GET", "text/event-stream", Generation.STREAMABLE_HTTP, True),
+        ("GET", "*/*", Generation.STREAMABLE_HTTP, False),
+        ("POST", "application/json", Generation.STREAMABLE_HTTP, False),
+        ("POST", "*/*", Generation.SSE, True),
+        ("GET", "text/event-stream", Generation.SSE, True),
+        ("GET", "*/*", Generation.SSE, False),
+    ],
+)
+def test_what_can_be_an_mcp_request(method: str, accept: str, generation: Generation, *, ours: bool) -> None:
+    request = HTTP.Request(method, "http://h/mcp", headers={"accept": accept})
+    assert opens_streams(request, method, generation) is ours
