@@ -19,7 +19,12 @@ from typing import Any
 
 __all__ = ["Prometheus", "demo", "free_port", "idle_process", "prometheus", "wait_for"]
 
-DEMO = "import sys; from otel_mcp_resume.cli import main; sys.exit(main(['demo', *sys.argv[1:]]))"
+DEMO = """
+import signal, sys
+from otel_mcp_resume.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
+sys.exit(main(["demo", *sys.argv[1:]]))
+"""
 IDLE = """
 import sys, mcp, mcp.client.streamable_http, mcp.server.streamable_http
 print("ready", flush=True)
