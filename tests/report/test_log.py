@@ -5,6 +5,7 @@ import json
 import logging
 import subprocess
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -239,3 +240,11 @@ attempt(Outcome.UNPROVEN)
 
 def test_a_structlog_that_is_imported_but_not_configured_does_not_count() -> None:
     assert len(bare("import structlog\nattempt(Outcome.GAP)\nassert not structlog.is_configured()")) == 1
+
+
+def test_a_structlog_that_another_thread_is_importing_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "structlog", ModuleType("structlog"))
+    LOG(attempt())
+    assert "mcp.resume.outcome=gap" in caplog.text
