@@ -153,7 +153,7 @@ def _parts(text: str) -> Any:
 def _maybe(part: Any) -> str | None:
     if part is None or isinstance(part, str):
         return part
-    raise TypeError(type(part))
+    raise TypeError(repr(part))
 
 
 def _as_text(event_id: object) -> str:
