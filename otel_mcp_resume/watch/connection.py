@@ -90,7 +90,7 @@ class Connection:
             data = None  # the SDKs ignore other event types, but not their ids
         attempt = self.attempt
         if event_id is None and not data:
-            if attempt is not None:
+            if attempt is not None and event != "endpoint":
                 attempt.heartbeats = True
             return
         repeated = answered = None

@@ -98,6 +98,7 @@ def test_messages_without_an_id_come_before_the_first_id() -> None:
         ("retry: 100\n\n", "heartbeat_only"),
         ("event: message\n\n", "heartbeat_only"),
         ("event: ping\ndata: {}\n\n", "heartbeat_only"),
+        ("event: endpoint\ndata: /messages\n\n", "no_replay"),
         ("data:\n\n", "heartbeat_only"),
         (f"data: {A}\n\n", "no_event_ids"),
         (f": ping\n\ndata: {A}\n\n", "no_event_ids"),
