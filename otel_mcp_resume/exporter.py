@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Exporter"]
 
-_MORE_PORTS = 16
-_LAST_PORT = 65_535
+MORE_PORTS = 16
+LAST_PORT = 65_535
 
 
 class Exporter:
@@ -130,7 +130,7 @@ class Exporter:
         registry = our_registry(self._metrics, self._on_error, directory)
         serve: WSGIApplication = make_wsgi_app(registry)  # pyright: ignore[reportUnknownVariableType] - half typed there
         application = _guarded(serve, self._on_error)
-        last = first if first == 0 else min(first + _MORE_PORTS, _LAST_PORT)
+        last = first if first == 0 else min(first + MORE_PORTS, LAST_PORT)
         for port in range(first, last + 1):
             try:
                 self._endpoint = Endpoint(host, port, application)

@@ -130,7 +130,7 @@ def test_under_opentelemetry_instrument(installed: Environment) -> None:
     assert run.returncode == 0
     assert (found["enabled"], found["blind"]) == (True, False)
     assert in_force(found) == ["opentelemetry-instrument"]
-    assert "OpenTelemetry: the application's meter provider" in found["metrics"]
+    assert "OpenTelemetry: the application's meter provider, and nowhere if it sets none" in found["metrics"]
 
 
 def test_settings_say_where_they_came_from(installed: Environment) -> None:
@@ -160,6 +160,18 @@ def test_it_serves_nothing_and_sees_who_does(installed: Environment) -> None:
     assert free["metrics"][0] == f"http://localhost:{port}/metrics"
     with socket.create_server(("127.0.0.1", int(port))):
         pass
+
+
+@pytest.mark.full
+def test_it_says_when_nothing_would_be_served_or_sent(installed: Environment) -> None:
+    host, _ = diagnosed(installed, OTEL_MCP_RESUME="1", OTEL_EXPORTER_PROMETHEUS_HOST="no.such.host.invalid")
+    assert "nothing would be served" in host["metrics"][0]
+    endpoint = {"OTEL_MCP_RESUME_METRICS": "otel", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"}
+    otlp, _ = diagnosed(installed, OTEL_MCP_RESUME="1", **endpoint)
+    assert "http://localhost:4318" in otlp["metrics"][0]
+    with socket.create_server(("127.0.0.1", 65_535)):
+        last, _ = diagnosed(installed, OTEL_MCP_RESUME="1", OTEL_EXPORTER_PROMETHEUS_PORT="65535")
+    assert "another application would serve nothing" in last["metrics"][0]
 
 
 @pytest.mark.parametrize(
