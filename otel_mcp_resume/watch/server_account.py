@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from otel_mcp_resume.watch.pending import Pending, Redelivery
     from otel_mcp_resume.watch.server_exchange import Exchange
     from otel_mcp_resume.watch.server_state import ServerState
+    from otel_mcp_resume.watch.server_writing import Replayed
 
 __all__ = ["SessionAccount"]
 
@@ -74,7 +75,7 @@ class SessionAccount:
         self.pending: dict[str, Pending] = {}
         self.awaited: list[Redelivery] = []
         """The resumptions of the session whose time to deliver has not passed."""
-        self.strays: dict[str, Exchange] = {}
+        self.strays: dict[str, tuple[Replayed, Exchange]] = {}
         """Replayed ids that the store has not issued yet, while it is storing."""
         self.storing = 0
         """Calls of the store that have not returned."""
@@ -106,12 +107,12 @@ class SessionAccount:
         """The account of the standalone stream."""
         return self.stream(self.standalone)
 
-    def find(self, event_id: str, stream: StreamLedger | None = None) -> Cursor | None:
-        """Where an event is in the ledger of this session; `stream` is where it is looked for first."""
-        for candidate in self.streams.values() if stream is None else (stream, *self.streams.values()):
-            seq = candidate.events.get(event_id)
+    def find(self, event_id: str) -> Cursor | None:
+        """Where an event is in the ledger of this session. Looks at all streams: not to be called for each event."""
+        for stream in self.streams.values():
+            seq = stream.events.get(event_id)
             if seq is not None:
-                return Cursor(candidate, seq)
+                return Cursor(stream, seq)
         return None
 
     def accepted(self, exchange: Exchange, session_id: str | None) -> Sequence[Fact]:

@@ -28,7 +28,6 @@ class ServerAttempt:
 
     __slots__ = (
         "_accepted",
-        "_breached",
         "_closed",
         "_exchange",
         "_first_id",
@@ -37,6 +36,7 @@ class ServerAttempt:
         "_shown",
         "_state",
         "_waiting",
+        "breached",
         "debt",
         "downtime",
         "is_begun",
@@ -65,7 +65,7 @@ class ServerAttempt:
         """Whether what comes from now on is live, or nothing comes at all."""
         self._is_known = True
         self._waiting = 0
-        self._breached: set[Reason] = set()
+        self.breached: set[Reason] = set()
 
     # -- the response ----------------------------------------------------------------------------
 
@@ -175,9 +175,9 @@ class ServerAttempt:
 
     def breach(self, reason: Reason) -> Sequence[Fact]:
         """Something was written that must not be. It settles an open attempt, and counts once in any case."""
-        if reason in self._breached:
+        if reason in self.breached:
             return ()
-        self._breached.add(reason)
+        self.breached.add(reason)
         if self._accepted and not self.is_settled:
             return self._settle(Outcome.GAP, reason)
         return (self._violated(_BREACHES[reason.value]),)
@@ -233,7 +233,7 @@ class ServerAttempt:
         ]
         rule = _BREACHES.get(reason.value)
         if rule is not None:
-            self._breached.add(reason)
+            self.breached.add(reason)
             facts.append(self._violated(rule))
         exchange.refresh()
         return facts

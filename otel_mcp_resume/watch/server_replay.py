@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from otel_mcp_resume.rules.terms import Reason
+from otel_mcp_resume.watch.server_debt import Cursor
 from otel_mcp_resume.watch.server_writing import Replayed, settle_stray
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.facts import Fact
+    from otel_mcp_resume.watch.ledger import StreamLedger
+    from otel_mcp_resume.watch.server_attempt import ServerAttempt
     from otel_mcp_resume.watch.server_exchange import Exchange
     from otel_mcp_resume.watch.server_session import Session
     from otel_mcp_resume.watch.server_state import ServerState
@@ -19,12 +23,14 @@ __all__ = ["Replay", "recognise_stray", "settle_strays"]
 class Replay:
     """One call of the store, on behalf of one exchange. Takes the lock of the watch."""
 
-    __slots__ = ("_exchange", "_session", "_state")
+    __slots__ = ("_exchange", "_others", "_session", "_state")
 
     def __init__(self, state: ServerState, session: Session, exchange: Exchange) -> None:
         self._state = state
         self._session = session
         self._exchange = exchange
+        self._others: dict[str, StreamLedger] | None = None
+        """The events of all other streams. Made for the first one of them, since a scan for each would be quadratic."""
         with state.lock:
             exchange.serve(session)
             exchange.expect_replay().debt.begin(state.ledger.seq)
@@ -35,17 +41,32 @@ class Replay:
             session, exchange = self._session, self._exchange
             if session.is_finished or exchange.is_over:
                 return
-            debt = exchange.expect_replay().debt
+            attempt = exchange.expect_replay()
+            debt = attempt.debt
             event_id = event_id or debt.next_unnamed() or ""
-            found = session.find(event_id, debt.stream)
+            found = self._find(event_id, attempt)
             if found is None:
-                exchange.replay.append(Replayed(event_id, None, 0))
+                event = Replayed(event_id, None, 0)
+                exchange.replay.append(event)
                 if event_id and session.storing:
-                    session.strays[event_id] = exchange
+                    session.strays[event_id] = event, exchange
                 return
             exchange.replay.append(Replayed(event_id, found.stream, found.seq))
             if found.stream is debt.stream:
                 debt.hand_over(event_id, found.seq)
+
+    def _find(self, event_id: str, attempt: ServerAttempt) -> Cursor | None:
+        session, own = self._session, attempt.debt.stream
+        if own is not None and event_id in own.events:
+            return Cursor(own, own.events[event_id])
+        if self._others is None:
+            self._others = {known: stream for stream in session.streams.values() for known in stream.events}
+        other = self._others.get(event_id)
+        if other is not None and event_id in other.events:
+            return Cursor(other, other.events[event_id])
+        if Reason.CROSS_SESSION_REPLAY in attempt.breached or not session.is_complete:
+            return None  # one more changes nothing
+        return session.find(event_id)
 
     def returned(self, name: str | None) -> Sequence[Fact]:
         """The store is done, and names the stream that it replayed. An open one stays with its older connection."""
@@ -58,19 +79,17 @@ class Replay:
 
 def recognise_stray(session: Session, event_id: str, stream_name: str, seq: int) -> Sequence[Fact]:
     """The store has now issued an id that it replayed before. Holds the lock."""
-    exchange = session.strays.pop(event_id)
-    attempt, stream = exchange.attempt, session.streams.get(stream_name)
-    if attempt is None or stream is None or exchange.is_over:
+    event, exchange = session.strays.pop(event_id)
+    event.stream, event.seq = session.streams[stream_name], seq
+    if event.was_written:
+        event.stream.parked.pop(event_id, None)
+    exchange.strays.pop(event_id, None)
+    attempt = exchange.attempt
+    if attempt is None:  # the connection has ended in between
         return ()
-    for event in exchange.replay:  # it may be on its way still
-        if event.event_id == event_id:
-            event.stream, event.seq = stream, seq
-    if event_id in exchange.strays:
-        del exchange.strays[event_id]
-        stream.parked.pop(event_id, None)
-    if stream is attempt.debt.stream:
+    if event.stream is attempt.debt.stream:
         attempt.debt.hand_over(event_id, seq)
-    if exchange.live is stream:
+    if exchange.live is event.stream:
         exchange.doubled.add(event_id)
         exchange.is_plain = False
     return attempt.judge()
@@ -81,7 +100,7 @@ def settle_strays(session: Session) -> Sequence[Fact]:
     if session.storing or not session.strays:
         return ()
     facts: list[Fact] = []
-    for event_id, exchange in session.strays.items():
+    for event_id, (_, exchange) in session.strays.items():
         if event_id in exchange.strays:
             facts += settle_stray(exchange, event_id)
             if exchange.attempt is not None:

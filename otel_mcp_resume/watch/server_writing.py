@@ -24,17 +24,19 @@ __all__ = ["Replayed", "settle_stray", "written_from_router", "written_from_stor
 class Replayed:
     """One event that a store hands over to a connection."""
 
-    __slots__ = ("event_id", "seq", "stream")
+    __slots__ = ("event_id", "seq", "stream", "was_written")
 
     def __init__(self, event_id: str, stream: StreamLedger | None, seq: int) -> None:
         self.event_id = event_id
         self.stream = stream
         """None if the session's ledger doesn't know the event."""
         self.seq = seq
+        self.was_written = False
 
 
 def written_from_store(exchange: ServerConnection, event: Replayed) -> Sequence[Fact]:
     """A replayed event left through the `send` of `exchange`."""
+    event.was_written = True
     attempt = exchange.expect_replay()
     facts = list(_replayed(exchange, attempt, event))
     if not attempt.is_settled:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_mcp_resume.rules.terms import Outcome, Reason, UndeliveredCause
+from otel_mcp_resume.rules.terms import Outcome, Reason, UndeliveredCause, ViolationRule
 from otel_mcp_resume.watch.facts import LedgerEvicted
 from otel_mcp_resume.watch.ledger import Ledger
+from otel_mcp_resume.watch.server_account import SessionAccount
+from otel_mcp_resume.watch.server_debt import Cursor
 from otel_mcp_resume.watch.subjects import PRIMING
 from tests.watch.server_world import GET_STREAM, World
 
@@ -163,6 +166,28 @@ def test_streams_that_come_and_go_leave_no_trace_in_the_queues() -> None:
     ledger: Ledger = world.watch._state.ledger
     assert len(ledger._by_event) + len(ledger._by_stream) < 5000
     assert world.watch.remembered == (0, 0)
+
+
+def test_a_replay_of_everything_does_not_look_at_everything_for_each_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    session = world.session()
+    foreign = [world.emit(session, str(number)) for number in range(3000)]
+    wire = world.get(session)
+    token = world.emit(session)
+    wire.write().drop(session)
+    wire = world.get(session, token)
+    looked_for: list[str] = []
+    find = SessionAccount.find
+
+    def counting(account: SessionAccount, event_id: str) -> Cursor | None:
+        looked_for.append(event_id)
+        return find(account, event_id)
+
+    monkeypatch.setattr(SessionAccount, "find", counting)
+    wire.replay(session, [*foreign, *(f"not of this session {number}" for number in range(3000))]).returned(None)
+    assert looked_for == ["not of this session 0"]
+    assert world.verdicts == [(Outcome.GAP, Reason.CROSS_STREAM_REPLAY)]
+    assert world.violations == [ViolationRule.CROSS_STREAM_REPLAY, ViolationRule.CROSS_SESSION_REPLAY]
 
 
 @given(

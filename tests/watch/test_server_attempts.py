@@ -102,6 +102,16 @@ class TestWithToken:
         assert world.duplicates == ["redelivered"]
         assert world.undelivered == {}
 
+    def test_nor_is_it_lost_if_the_connection_ends_before_the_store_call_returns(self, world: World) -> None:
+        session, seen = seen_and_cut(world)
+        wire = world.get(session, seen)
+        session.storing += 1
+        wire.replay(session, ["99"])
+        wire.end()
+        world.take(session.stored(GET_STREAM, "99"))
+        world.end(session)
+        assert world.undelivered == {}
+
     def test_a_foreign_event_is_judged_when_the_store_call_in_between_has_returned(self, world: World) -> None:
         session, seen = seen_and_cut(world)
         wire = world.get(session, seen)

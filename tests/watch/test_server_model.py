@@ -7,6 +7,7 @@ any moment, the store is as slow as it likes, and messages are emitted whenever 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Union
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from otel_mcp_resume.watch.facts import AttemptSettled, Violated
 from tests.watch.server_world import GET_STREAM, Replaying, Wire, World
 
 STREAMS = (GET_STREAM, "5", "6")
+Verdict = tuple[Outcome, Reason, Union[int, None]]
 
 
 @dataclass
@@ -44,6 +46,13 @@ class Server(RuleBasedStateMachine):
         self.world = World()
         self.session = self.world.session()
         self.rows: list[tuple[str, str]] = []
+        """What the store has taken, in its order."""
+        self.known: list[tuple[str, str]] = []
+        """What the store has returned an id for, in that order."""
+        self.storing: tuple[str, str] | None = None
+        """The router is serial: it waits for one call of the store at a time."""
+        self.waiting: dict[str, Verdict] = {}
+        """Verdicts that wait until the store has told the id of what it replayed."""
         self.written: set[str] = set()
         self.last: dict[str, str] = {}
         self.live: dict[str, Connection] = {}
@@ -53,7 +62,7 @@ class Server(RuleBasedStateMachine):
         """Never written, and the client is past them: counted."""
         self.passed_at_opening: set[str] = set()
         self.is_reopening = False
-        self.expected: list[tuple[Outcome, Reason, int | None]] = []
+        self.expected: list[Verdict] = []
         self.ended = False
 
     @initialize()
@@ -63,12 +72,35 @@ class Server(RuleBasedStateMachine):
 
     # -- the server ------------------------------------------------------------------------------
 
-    @rule(name=st.sampled_from(STREAMS))
-    def emit(self, name: str) -> None:
-        event_id = self.world.emit(self.session, name)
-        self.rows.append((name, event_id))
+    @precondition(lambda self: self.storing is None)
+    @rule(name=st.sampled_from(STREAMS), taken=st.booleans())
+    def begin_to_emit(self, name: str, *, taken: bool) -> None:
+        """The store may take a message long before it returns its id, or only then."""
+        self.storing = name, str(next(self.world.ids))
+        self.session.storing += 1
+        if taken:
+            self.rows.append(self.storing)
+
+    @precondition(lambda self: self.storing is not None)
+    @rule()
+    def emitted(self) -> None:
+        assert self.storing is not None
+        name, event_id = self.storing
+        if self.storing not in self.rows:
+            self.rows.append(self.storing)
+        self.known.append(self.storing)
+        self.storing = None
+        self.world.take(self.session.stored(name, event_id))
         if name in self.live:
             self.live[name].pipe.append(event_id)
+        if name in self.waiting:
+            self.expected.append(self.waiting.pop(name))
+
+    @precondition(lambda self: self.storing is None)
+    @rule(name=st.sampled_from(STREAMS))
+    def emit(self, name: str) -> None:
+        self.begin_to_emit(name, taken=True)
+        self.emitted()
 
     @rule(name=st.sampled_from(STREAMS))
     def prime(self, name: str) -> None:
@@ -79,6 +111,7 @@ class Server(RuleBasedStateMachine):
         self.world.take(self.session.primed(name, event_id))
         self.resuming[name].connection.wire.exchange.primed(event_id)
         self.rows.append((name, event_id))
+        self.known.append((name, event_id))
         self.primed.add(event_id)
         self._wrote(name, event_id)
 
@@ -100,13 +133,14 @@ class Server(RuleBasedStateMachine):
         connection = self.live.pop(name, None)
         if connection is not None:
             connection.wire.drop(self.session, name)
+            self._settle_waiting(name)
 
     @precondition(lambda self: GET_STREAM not in self.live and GET_STREAM not in self.resuming)
     @rule()
     def open_without_token(self) -> None:
         self.live[GET_STREAM] = Connection(self.world.get(self.session))
         if self.is_reopening:
-            never = {event for name, event in self.rows if name == GET_STREAM} - self.written
+            never = {event for name, event in self.known if name == GET_STREAM} - self.written
             owed = len(never - self.passed_at_opening)
             verdict = (Outcome.GAP, Reason.UNDELIVERED, owed) if owed else (Outcome.PROVEN, Reason.NOTHING_OWED, None)
             self.expected.append(verdict)
@@ -118,7 +152,7 @@ class Server(RuleBasedStateMachine):
             return
         token = self.last[name]
         wire = self.world.get(self.session, token)
-        todo = [event_id for event_id in self._after(name, token) if event_id not in self.primed]
+        todo = [event for event in _after(self.rows, name, token) if event not in self.primed]
         connection = Connection(wire)
         self.resuming[name] = Resuming(connection, wire.replay(self.session, []), token, todo)
 
@@ -141,8 +175,10 @@ class Server(RuleBasedStateMachine):
         resuming.replaying.returned(name)
         self.world.take(self.session.registered(name, resuming.connection.wire.exchange))
         self.live[name] = resuming.connection
-        self._expect(name, resuming.token, set(resuming.handed))
-        self._pass(name, self.last[name] if self.last[name] in resuming.handed else resuming.token)
+        self._expect(name, resuming.token, resuming.handed)
+        known = {event for _, event in self.known}
+        for event_id in (resuming.token, *(event for event in resuming.handed if event in known)):
+            self._pass(name, event_id)
         self._opened(name)
 
     @rule(name=st.sampled_from(STREAMS))
@@ -150,22 +186,27 @@ class Server(RuleBasedStateMachine):
         resuming = self.resuming.pop(name, None)
         if resuming is not None:
             resuming.connection.wire.end()
-            self._expect(name, resuming.token, set(resuming.handed))
+            self._expect(name, resuming.token, resuming.handed)
+            self._settle_waiting(name)
 
-    def _expect(self, name: str, token: str, handed: set[str]) -> None:
-        owed = [event for event in self._after(name, token) if event not in self.primed]
+    def _settle_waiting(self, name: str) -> None:
+        """A connection that ends waits for no store call."""
+        if name in self.waiting:
+            self.expected.append(self.waiting.pop(name))
+
+    def _expect(self, name: str, token: str, handed: list[str]) -> None:
+        owed = [event for event in _after(self.known, name, token) if event not in self.primed]
         missing = sum(event not in handed for event in owed)
         if missing:
             self.expected.append((Outcome.GAP, Reason.UNDELIVERED, missing))
+            return
+        verdict = (Outcome.PROVEN, Reason.REPLAY_COMPLETE if owed else Reason.NOTHING_OWED, None)
+        if self.storing is not None and self.storing[1] in handed:
+            self.waiting[name] = verdict
         else:
-            reason = Reason.REPLAY_COMPLETE if owed else Reason.NOTHING_OWED
-            self.expected.append((Outcome.PROVEN, reason, None))
+            self.expected.append(verdict)
 
     # -- the model -------------------------------------------------------------------------------
-
-    def _after(self, name: str, event_id: str) -> list[str]:
-        place = self.rows.index((name, event_id))
-        return [event for stream, event in self.rows[place + 1 :] if stream == name]
 
     def _wrote(self, name: str, event_id: str) -> None:
         self.written.add(event_id)
@@ -173,8 +214,8 @@ class Server(RuleBasedStateMachine):
 
     def _pass(self, name: str, event_id: str) -> None:
         """The client has what was written up to `event_id`, and will not ask for what comes before."""
-        place = self.rows.index((name, event_id))
-        self.passed |= {event for stream, event in self.rows[:place] if stream == name} - self.written
+        place = self.known.index((name, event_id))
+        self.passed |= {event for stream, event in self.known[:place] if stream == name} - self.written
 
     def _opened(self, name: str) -> None:
         if name == GET_STREAM:
@@ -191,16 +232,17 @@ class Server(RuleBasedStateMachine):
     @invariant()
     def nothing_is_breached(self) -> None:
         assert self.world.of(Violated) == []
-        assert self.world.duplicates == []
 
     @invariant()
     def what_the_client_is_past_is_counted(self) -> None:
         assert sum(self.world.undelivered.values()) == len(self.passed)
 
     def _never_written(self) -> list[str]:
-        return [event for _, event in self.rows if event not in self.written]
+        return [event for _, event in self.known if event not in self.written]
 
     def teardown(self) -> None:
+        if self.storing is not None:
+            self.emitted()
         self.world.end(self.session)
         for resuming in self.resuming.values():
             resuming.connection.wire.end()
@@ -208,6 +250,11 @@ class Server(RuleBasedStateMachine):
             connection.wire.drop(self.session, name)
         assert sum(self.world.undelivered.values()) == len(self._never_written())
         assert self.world.watch.remembered == (0, 0)
+
+
+def _after(rows: list[tuple[str, str]], name: str, event_id: str) -> list[str]:
+    place = rows.index((name, event_id))
+    return [event for stream, event in rows[place + 1 :] if stream == name]
 
 
 TestServer = Server.TestCase
