@@ -119,14 +119,13 @@ class Ledger:
         self.seq = seq = self.seq + 1
         events = stream.events
         if not events:
-            self.enqueue(seq, stream)
+            self._enqueue(seq, stream)
         if events.pop(event_id, None) is None:
             self.events += 1
         events[event_id] = stream.seq = seq
         return seq
 
-    def enqueue(self, seq: int, stream: StreamLedger) -> None:
-        """A stream gets the first event of those that are remembered."""
+    def _enqueue(self, seq: int, stream: StreamLedger) -> None:
         heapq.heappush(self._by_event, (seq, stream))
         if len(self._by_event) > 2 * self.streams + STALE:
             self._by_event = sorted((_first(s), s) for s in {s for _, s in self._by_event if s.events})

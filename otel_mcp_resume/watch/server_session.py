@@ -57,15 +57,15 @@ class Session(SessionAccount):
     def stored(self, name: str, event_id: str, kind: int = NOTIFICATION, request_id: str = "") -> Sequence[Fact]:
         """The store has taken a message, and the router sends it on now if the stream `name` is registered."""
         self.storing -= 1
-        with self._state.lock:
+        state = self._state
+        with state.lock:
             stream = self.streams.get(name)
-            if stream is None or kind or self.strays or self.is_json or not event_id or event_id in stream.events:
+            if stream is None or kind or self.strays or self.is_json:
                 return self._stored_slowly(name, event_id, kind, request_id)
-            ledger = self._state.ledger
-            ledger.seq = seq = ledger.seq + 1  # `append`, but for what was looked at above
-            if not stream.events:
-                ledger.enqueue(seq, stream)
-            stream.events[event_id] = stream.seq = seq
+            events, ledger = stream.events, state.ledger
+            if not events or not event_id or event_id in events:
+                return self._stored_slowly(name, event_id, kind, request_id)
+            ledger.seq = events[event_id] = stream.seq = seq = ledger.seq + 1  # `append`, but for what was looked at
             ledger.events += 1
             exchange = self.live.get(name)
             if exchange is not None:

@@ -53,6 +53,7 @@ class Observed:
     errors: list[tuple[str, Exception]] = field(default_factory=list)
     events: Counter[tuple[Generation, Stream]] = field(default_factory=Counter)
     hooks: dict[str, bool] = field(default_factory=dict)
+    runtime: Any = None
 
     def of(self, kind: type[F]) -> list[F]:
         return [fact for fact in self.facts if isinstance(fact, kind)]
@@ -116,6 +117,7 @@ def observed(
         report=facts.extend,
         server=watch,
     )
+    result.runtime = runtime
     server.install(runtime)
     server_sse.install(runtime)
     try:
