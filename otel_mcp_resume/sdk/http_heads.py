@@ -27,7 +27,7 @@ def request_head(request: Any, generation: Generation) -> RequestHead:
     in_url = session_in_url(str(request.url)) if generation is Generation.SSE else None
     return RequestHead(
         method=str(request.method),
-        session_id=in_url or headers.get("mcp-session-id"),
+        session_id=in_url or _session(headers),
         token=headers.get("last-event-id") or None,
         protocol_version=headers.get("mcp-protocol-version"),
     )
@@ -35,9 +35,17 @@ def request_head(request: Any, generation: Generation) -> RequestHead:
 
 def response_head(response: Any) -> ResponseHead:
     content_type = str(response.headers.get("content-type", ""))
-    named = set(response.headers.get_list("mcp-session-id"))
     return ResponseHead(
         status=int(response.status_code),
-        session_id=named.pop() if len(named) == 1 else None,
+        session_id=_session(response.headers),
         event_stream=content_type.lower().lstrip().startswith("text/event-stream"),
     )
+
+
+def _session(headers: Any) -> str | None:
+    """The session that is named, all of them if there are several: then it is another one than any of them alone.
+
+    The SDK joins several headers in the same way, and sends that. No id has a space in it.
+    """
+    named = [session_id for value in headers.get_list("mcp-session-id") for session_id in value.split(", ")]
+    return ", ".join(dict.fromkeys(named)) or None

@@ -58,7 +58,7 @@ class ResponseHead:
 
     status: int
     session_id: str | None = None
-    """As named; None also if several headers disagree, since then none is evidence."""
+    """As named; all of them if several headers disagree, which is another session than any of them alone."""
     event_stream: bool = False
 
 

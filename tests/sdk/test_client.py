@@ -112,6 +112,29 @@ def test_an_application_shows_a_token_that_it_kept(backend: str) -> None:
         assert faults(plugin) == {}
 
 
+@needs_resumption
+@pytest.mark.parametrize(
+    ("second", "verdict"), [("S1", "request proven replayed_event"), ("S2", "request gap session_changed")]
+)
+def test_a_proxy_that_names_the_session_twice(backend: str, second: str, verdict: str) -> None:
+    """The SDK joins what `initialize` named, and shows that from then on."""
+
+    async def play() -> str:
+        async with connected(peer.url) as api:
+            return text_of(await api.call_tool("t", {}))
+
+    def twice(value: str) -> Json:
+        return {"headers": {"Mcp-Session-Id": "S1", "mcp-session-id": value}}
+
+    began: Json = {"when": {"rpc": "initialize"}, "respond": {"answer": True, **twice("S1")}}
+    answer: Json = {"sse": [{"id": 2, "result": "done"}], **twice(second)}
+    with plugged() as plugin, served(began, *resumes(answer)) as peer:
+        assert run(backend, play) == "done"
+        assert peer.seen(rpc="tools/call", session="S1, S1") == 1
+        assert attempts(plugin) == {verdict: 1}
+        assert faults(plugin) == {}
+
+
 def standalone(*frames: Json, end: str = "hold") -> list[Json]:
     """A standalone stream that is cut after event 5, and goes on with `frames`."""
     return [

@@ -12,14 +12,18 @@ from tests.sdk.client_world import HTTP
     [
         ([("mcp-session-id", "S1")], "S1"),
         ([("Mcp-Session-Id", "S1"), ("MCP-SESSION-ID", "S1")], "S1"),
-        ([("mcp-session-id", "S1"), ("mcp-session-id", "S2")], None),
+        ([("mcp-session-id", "S1"), ("mcp-session-id", "S2")], "S1, S2"),
+        ([("mcp-session-id", "S1, S1")], "S1"),
+        ([("mcp-session-id", "a,b")], "a,b"),
+        ([("mcp-session-id", "")], None),
         ([], None),
     ],
 )
-def test_several_sessions_in_one_head_are_evidence_of_none(
-    headers: list[tuple[str, str]], session_id: str | None
-) -> None:
+def test_the_session_of_a_head(headers: list[tuple[str, str]], session_id: str | None) -> None:
+    """Several that disagree are none of them alone."""
     assert response_head(HTTP.Response(200, headers=headers)).session_id == session_id
+    request = HTTP.Request("GET", "http://h/mcp", headers=headers)
+    assert request_head(request, Generation.STREAMABLE_HTTP).session_id == session_id
 
 
 @pytest.mark.parametrize(
