@@ -45,6 +45,10 @@ class Router:
         return Item()
 
 
+def _fail(error: Exception) -> None:
+    raise error
+
+
 async def through(seen: Observed, *, stored: bool) -> Counter[str]:
     """Sends messages through a live stream, and counts our functions that are called for them."""
     runtime = seen.runtime
@@ -55,12 +59,12 @@ async def through(seen: Observed, *, stored: bool) -> Counter[str]:
     async def send(_: Any) -> None:
         pass
 
-    channels = Channels(runtime, exchange, None, send, pytest.fail)  # type: ignore[arg-type]
+    channels = Channels(runtime, exchange, None, send, _fail)  # type: ignore[arg-type]
     await channels.send(HEAD)
     session.registered("_GET_stream", exchange)
     store = ObservedStore(make_store({"ids": "global-int"})(), session, runtime, "hook")
     router: Any = Router()
-    observe_receive(router, _Routing(session, "_GET_stream", runtime.report).note, pytest.fail)
+    observe_receive(router, _Routing(session, "_GET_stream", runtime.report).note, _fail)
     calls: Counter[str] = Counter()
 
     def count(frame: FrameType, event: str, _: Any) -> None:
