@@ -5,6 +5,7 @@ A patch is known by its hook name, which is also the `hook` label of `mcp_resume
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,6 +19,42 @@ Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], Mapping[str, Any]]
 """wrapt's calling convention: `wrapper(wrapped, instance, args, kwargs)`."""
 
 AsyncWrapper = Callable[[Callable[..., Awaitable[Any]], Any, tuple[Any, ...], Mapping[str, Any]], Awaitable[Any]]
+
+
+class _Bound(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg,unused-ignore]
+    """A patched function that was looked up on a class or an instance, copied and pickled as without us."""
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        owner: Any = self._self_instance
+        return self if owner is None else getattr(copy.deepcopy(owner, memo), self.__name__)
+
+    def __reduce__(self) -> Any:
+        owner: Any = self._self_instance
+        return getattr, (self._self_owner if owner is None else owner, self.__name__)
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        return self.__reduce__()
+
+
+class _Function(wrapt.FunctionWrapper):  # type: ignore[type-arg,unused-ignore]
+    """A patched function. People put functions into configurations that are copied, and send them to processes."""
+
+    __bound_function_wrapper__ = _Bound
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return str(self.__qualname__)
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        return self.__reduce__()
 
 
 @dataclass(slots=True)
@@ -55,7 +92,7 @@ class Patches:
         members = cast("dict[str, Any]", vars(owner))
         own = name in members
         raw = members.get(name, original)
-        patch = wrapt.FunctionWrapper(raw, wrapper, enabled=self._is_enabled)
+        patch = _Function(raw, wrapper, enabled=self._is_enabled)
         setattr(owner, name, patch)
         self._patches[hook] = _Patch(owner, name, patch, own)
         self._on_change(hook, True)  # noqa: FBT003 - see above

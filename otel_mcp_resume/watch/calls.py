@@ -60,11 +60,13 @@ class Tools:
 class Call(Answer):
     """One call in progress; the subject of its response."""
 
-    __slots__ = ("_book", "is_answered", "key")
+    __slots__ = ("_book", "is_answered", "key", "owner")
 
-    def __init__(self, book: CallBook, key: bytes) -> None:
+    def __init__(self, book: CallBook, key: bytes, owner: object) -> None:
         self._book = book
         self.key = key
+        self.owner = owner
+        """The session that it came in."""
         """Who called what: the digest of the client, the tool and the arguments."""
         self.is_answered = False
 
@@ -91,14 +93,22 @@ class CallBook:
         """A client by what tells it from others: its credential, its address. No credential is kept."""
         return self._digest(marks)
 
-    def call(self, peer: bytes, client_name: str, tool: str, arguments: Any) -> Call:
-        """A call comes in from a client that calls itself `client_name`."""
-        return Call(self, self._digest((peer.hex(), client_name, tool, arguments)))
+    def call(self, peer: bytes, client_name: str, tool: str, arguments: Any, owner: object = None) -> Call:
+        """A call comes in from a client that calls itself `client_name`, in the session `owner`."""
+        return Call(self, self._digest((peer.hex(), client_name, tool, arguments)), owner)
 
-    def repeats(self, call: Call) -> bool:
-        """Whether an unanswered call of the same client comes again. Each is repeated once."""
+    def repeats(self, call: Call, began: float) -> bool:
+        """Whether an unanswered call of the same client comes again. Each is repeated once.
+
+        `began` is when the session of `call` did. One that was there before the cut is another client's, who only looks
+        the same: replicas behind one address make the same calls.
+        """
         self._expire()
-        return self._left.pop(call.key, None) is not None
+        left = self._left.get(call.key)
+        if left is None or (left[1].owner is not call.owner and began < left[0]):
+            return False
+        del self._left[call.key]
+        return True
 
     def cut(self, call: Call) -> None:
         """The connection of a call ended before its answer was written."""

@@ -25,27 +25,34 @@ class UnansweredCalls:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._left: OrderedDict[int, float] = OrderedDict()
+        self._left: OrderedDict[int, tuple[float, object]] = OrderedDict()
         self._harmless: OrderedDict[int, None] = OrderedDict()
 
-    def left(self, peer: str, tool: str, arguments: Any) -> None:
-        """A call to `peer` ended without an answer."""
+    def left(self, peer: str, tool: str, arguments: Any, owner: object = None) -> None:
+        """A call to `peer` ended without an answer. `owner` is the transport that it was made over."""
         with self._lock:
             if hash((peer, tool)) in self._harmless:
                 return
             key = _digest(peer, tool, arguments)
-            self._left[key] = self._clock()
+            self._left[key] = self._clock(), owner
             self._left.move_to_end(key)
             if len(self._left) > LIMIT:
                 self._left.popitem(last=False)
 
-    def repeats(self, peer: str, tool: str, arguments: Any) -> bool:
-        """Whether a call repeats one that was left; each is repeated once."""
+    def repeats(self, peer: str, tool: str, arguments: Any, owner: object = None, began: float = float("inf")) -> bool:
+        """Whether a call repeats one that was left; each is repeated once.
+
+        A transport that was there before (`began`) and is another one makes calls of its own: a gateway has many.
+        """
         if not self._left:  # nearly always, and then no argument is looked at
             return False
         with self._lock:
-            when = self._left.pop(_digest(peer, tool, arguments), None)
-            return when is not None and self._clock() - when <= WINDOW
+            key = _digest(peer, tool, arguments)
+            when, whose = self._left.get(key, (None, None))
+            if when is None or (whose is not owner and began < when):
+                return False
+            del self._left[key]
+            return self._clock() - when <= WINDOW
 
     def tools_listed(self, peer: str, data: str) -> None:
         """Learns from a `tools/list` response which tools do no harm when called twice (`ToolAnnotations`)."""

@@ -25,13 +25,14 @@ LIMIT = 256
 class Inbox:
     """The requests of one client that wait for their answers."""
 
-    __slots__ = ("_calls", "_cancelled", "_client_name", "_listing", "_session", "_state")
+    __slots__ = ("_began", "_calls", "_cancelled", "_client_name", "_listing", "_session", "_state")
 
     def __init__(self, state: ServerState, session: SessionAccount) -> None:
         self._state = state
         self._session = session
         self._client_name = ""
         self._calls: dict[str, Call] = {}
+        self._began = state.clock()
         self._cancelled: OrderedDict[str, None] = OrderedDict()
         self._listing: OrderedDict[str, None] = OrderedDict()
 
@@ -47,10 +48,10 @@ class Inbox:
             session, book = self._session, self._state.calls
             if session.tools.are_harmless(tool):
                 return ()
-            call = book.call(exchange.request.peer, self._client_name, tool, arguments)
+            call = book.call(exchange.request.peer, self._client_name, tool, arguments, self)
             earlier = self._calls.get(request_id)
             is_same = earlier is not None and earlier.key == call.key and not earlier.is_answered
-            is_repeated = book.repeats(call) or is_same
+            is_repeated = book.repeats(call, self._began) or is_same
             self._calls[request_id] = call
             exchange.calls.append(call)
             if not is_repeated:

@@ -46,6 +46,8 @@ class ClientTransport:
 
     __slots__ = (
         "__weakref__",
+        "_began",
+        "_key",
         "_lost_listens",
         "_requests",
         "address",
@@ -71,6 +73,9 @@ class ClientTransport:
         self.leaving = False
         """The application is on its way out; what is refused or cut from now on was not wanted."""
         self.standalone: ClientStream | None = None
+        self._began = watch.clock()
+        self._key = object()
+        """Tells this transport from others, and keeps nothing of it alive."""
         self._requests: dict[str, ClientStream] = {}
         self._lost_listens: dict[int, ClientStream] = {}
 
@@ -169,14 +174,14 @@ class ClientTransport:
 
     def calling(self, tool: str, arguments: Any) -> Sequence[Fact]:
         """A `tools/call` is about to be sent."""
-        if not self.watch.calls.repeats(self.origin, tool, arguments):
+        if not self.watch.calls.repeats(self.origin, tool, arguments, self._key, self._began):
             return ()
         rule = ViolationRule.DUPLICATE_CALL
         return (Violated(Side.CLIENT, self.generation, rule, Stream.REQUEST, None, self.session_context(None)),)
 
     def call_left(self, tool: str, arguments: Any) -> None:
         """A `tools/call` ended without an answer, though it may have run."""
-        self.watch.calls.left(self.origin, tool, arguments)
+        self.watch.calls.left(self.origin, tool, arguments, self._key)
 
     def tools_listed(self, data: str) -> None:
         """The response to a `tools/list`: it says which tools may be called twice."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -217,3 +218,26 @@ def test_what_the_wrapped_function_raises_passes(module: ModuleType) -> None:
     kit.install("hook", MODULE, "Thing.method", marked)
     with pytest.raises(TypeError, match="unexpected keyword"):
         module.Thing().method(wrong=1)
+
+
+def test_a_patched_function_is_copied_and_pickled_as_before() -> None:
+    """In a process of its own: the functions are those of a module that can be imported by name."""
+    script = """
+import copy, functools, json, pickle
+from json import encoder
+from otel_mcp_resume.sdk.patches import Patches
+patches = Patches(lambda hook, installed: None)
+through = lambda wrapped, instance, args, kwargs: wrapped(*args, **kwargs)
+assert patches.install("loads", "json", "loads", through)
+assert patches.install("encode", "json.encoder", "JSONEncoder.encode", through)
+assert copy.deepcopy({"f": json.loads})["f"] is json.loads
+assert copy.copy(json.loads) is json.loads
+assert pickle.loads(pickle.dumps(functools.partial(json.loads, "[1]")))() == [1]
+method = functools.partial(encoder.JSONEncoder.encode)
+assert pickle.loads(pickle.dumps(method))(encoder.JSONEncoder(), [2]) == "[2]"
+one = encoder.JSONEncoder()
+assert copy.deepcopy(one.encode)([3]) == "[3]"
+assert copy.deepcopy(one.encode).__self__ is not one
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -213,3 +213,14 @@ def test_cancellations_of_requests_that_never_were_are_bounded(world: World) -> 
         session.inbox.listed(str(number))
     assert not session.inbox.expects_tools("0")
     assert session.inbox.expects_tools("999")
+
+
+def test_a_session_that_was_there_before_the_cut_makes_calls_of_its_own() -> None:
+    """Replicas behind one address, with one name and the same call: one of them is killed."""
+    book = CallBook(lambda: 100.0)
+    cut = book.call(b"peer", "agent", "poll", {}, "A")
+    book.cut(cut)
+    assert not book.repeats(book.call(b"peer", "agent", "poll", {}, "B"), began=99.0)
+    assert book.repeats(book.call(b"peer", "agent", "poll", {}, "A"), began=99.0)
+    book.cut(cut)
+    assert book.repeats(book.call(b"peer", "agent", "poll", {}, "C"), began=101.0)

@@ -170,3 +170,13 @@ def test_several_event_loops_share_it() -> None:
     for thread in threads:
         thread.join(30)
     assert sum(found) == 100
+
+
+def test_another_transport_that_was_there_before_makes_calls_of_its_own() -> None:
+    clock = Clock()
+    memory, cut, other = calls(clock), object(), object()
+    memory.left(*PAY, cut)
+    assert not memory.repeats(*PAY, other, clock.now - 1)
+    assert memory.repeats(*PAY, cut, clock.now - 1)
+    memory.left(*PAY, cut)
+    assert memory.repeats(*PAY, other, clock.now + 1)
