@@ -163,19 +163,6 @@ def test_the_real_clock_works_too() -> None:
     deadlines.close()
 
 
-def test_an_item_may_add_another_while_it_is_told(queue: Queue) -> None:
-    class Chain(Item):
-        def expire(self) -> None:
-            super().expire()
-            queue.add("second")
-
-    queue.deadlines.add(Chain("first", queue.told))
-    queue.at(1020.0)
-    queue.told.waits_for("first")
-    queue.at(1040.0)
-    queue.told.waits_for("first", "second")
-
-
 def test_after_the_end_nothing_is_kept_and_nothing_told(queue: Queue) -> None:
     queue.add("a")
     thread = queue.deadlines._thread
