@@ -56,17 +56,27 @@ class Carrier(Mapping[str, str]):
         return len(self._headers)
 
 
+_NOTHING: Arguments = ((), {})
+
+
 class Handling:
     """A request that is being handled: its scope tells it from a request that a handler of it makes in turn."""
 
-    __slots__ = ("arguments", "channels", "exchange", "scope")
+    __slots__ = ("arguments", "channels", "scope")
 
     def __init__(self, scope: Scope, channels: Channels, arguments: Arguments) -> None:
-        self.scope = scope
-        self.channels = channels
-        self.exchange = channels.exchange
+        self.scope: Scope | None = scope
+        self.channels: Channels | None = channels
         self.arguments = arguments
         """What the entry point is called with instead."""
+
+    def end(self, *, cancelled: bool) -> None:
+        """It is over. Tasks of a session that it began keep it in their context as long as they live: it lets go."""
+        channels, self.channels = self.channels, None
+        self.scope = None
+        self.arguments = _NOTHING
+        if channels is not None:
+            channels.end(cancelled=cancelled)
 
 
 _CURRENT: ContextVar[Handling | None] = ContextVar("otel_mcp_resume_server_exchange", default=None)
@@ -75,7 +85,7 @@ _CURRENT: ContextVar[Handling | None] = ContextVar("otel_mcp_resume_server_excha
 def current_exchange() -> Exchange | None:
     """The exchange in whose context this code runs; a session's own tasks still see the one that began it."""
     handling = _CURRENT.get()
-    return None if handling is None else handling.exchange
+    return None if handling is None or handling.channels is None else handling.channels.exchange
 
 
 class HttpHooks:
@@ -91,23 +101,24 @@ class HttpHooks:
         guard = self._runtime.guard
 
         def begin(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Handling | None:
-            channels = _channels(args, kwargs)
-            if channels is None:
+            asgi = _channels(args, kwargs)
+            if asgi is None:
                 return None
-            scope = channels[0]
-            handling = _CURRENT.get()
-            if handling is not None and handling.scope is scope and not handling.exchange.is_over:
-                entered(instance, handling.exchange)
+            scope, handling = asgi[0], _CURRENT.get()
+            if handling is not None and handling.channels is not None and handling.scope is scope:
+                entered(instance, handling.channels.exchange)
                 return None
             tools = self._tools(instance)
-            handling = observed_request(self._runtime, hook, args, kwargs, generation=generation(scope), tools=tools)
-            if handling is not None:
-                entered(instance, handling.exchange)
-            return handling
+            observed = observed_request(self._runtime, hook, args, kwargs, generation=generation(scope), tools=tools)
+            if observed is None:
+                return None
+            channels, arguments = observed
+            entered(instance, channels.exchange)
+            return Handling(scope, channels, arguments)
 
         def end(handling: Handling, token: Any, *, cancelled: bool) -> None:
-            handling.channels.end(cancelled=cancelled)
             _CURRENT.reset(token)
+            handling.end(cancelled=cancelled)
 
         begins, ends = guard(hook, begin), guard(hook, end)
 
@@ -142,15 +153,15 @@ def observed_request(
     *,
     generation: Generation,
     tools: Tools | None = None,
-) -> Handling | None:
-    """The exchange that a call with `scope, receive, send` begins; None if it is none of HTTP."""
+) -> tuple[Channels, Arguments] | None:
+    """What a call with `scope, receive, send` begins, and what to call with instead; None if it is none of HTTP."""
     found = _channels(args, kwargs)
     if found is None:
         return None
     scope, receive, send = found
     exchange = runtime.server.exchange(_request(runtime, scope), generation, tools)
     channels = Channels(runtime, exchange, receive, send, runtime.guard(hook, _raise))
-    return Handling(scope, channels, _replaced(args, kwargs, channels))
+    return channels, _replaced(args, kwargs, channels)
 
 
 def _request(runtime: Runtime, scope: Scope) -> Request:

@@ -66,7 +66,11 @@ class Channels:
 
         async def observed_send(message: Message) -> None:
             nonlocal is_stream
-            await send(message)
+            try:
+                await send(message)
+            except Exception:
+                self._left = True
+                raise
             try:
                 if is_stream:
                     body = message["body"]
@@ -75,13 +79,12 @@ class Channels:
                         facts = wrote()
                         if facts:
                             report(facts)
-                    elif body[:4] == b"id: ":
+                    elif not self.exchange.is_plain:
                         self._primed(body)
-                    if not message.get("more_body"):
-                        self._finished = True
                 elif message["type"] == "http.response.start":
                     is_stream = self._head(message)
-                elif not message.get("more_body"):
+                    return
+                if not message.get("more_body"):
                     self._finished = True
             except Exception as error:  # noqa: BLE001 - ours alone: the application's `send` is outside
                 self._fail(error)
@@ -107,6 +110,7 @@ class Channels:
         return event_stream and 200 <= status < 300
 
     def _primed(self, body: bytes) -> None:
-        if not self.exchange.is_plain:
+        """An event with an id alone; or else a comment, or the end."""
+        if body[:4] == b"id: ":
             line = body[4:].split(b"\n", 1)[0]
             self._report(self.exchange.primed(line.rstrip(b"\r").decode("utf-8", "replace")))

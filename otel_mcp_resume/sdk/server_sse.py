@@ -58,10 +58,11 @@ class SseHooks:
         observed = observed_request(self._runtime, CONNECT, args, kwargs, generation=Generation.SSE)
         if observed is None:
             return None
+        channels, arguments = observed
         session = self._runtime.server.session("", standalone=_STREAM, generation=Generation.SSE)
-        session.serve(observed.exchange)
-        self._runtime.report(session.registered(_STREAM, observed.exchange))
-        return session, observed.channels, observed.arguments
+        session.serve(channels.exchange)
+        self._runtime.report(session.registered(_STREAM, channels.exchange))
+        return session, channels, arguments
 
     def _entered(self, session: Session, channels: Channels, streams: Any) -> None:
         reader, writer = streams

@@ -34,8 +34,11 @@ class TransportHooks:
         self._runtime = runtime
         self._standalone = standalone
 
-    def adopt(self, transport: Any, hook: str) -> Session:
-        """The session of a transport, whose parts are observed from now on."""
+    def adopt(self, transport: Any, hook: str, *, is_late: bool = True) -> Session:
+        """The session of a transport, whose parts are observed from now on.
+
+        One that is connected already is late, unless this is the moment of its connection.
+        """
         streams, store = transport._request_streams, transport._event_store  # noqa: SLF001 - what is hooked into
         if isinstance(streams, ObservedStreams):
             session = streams.session
@@ -45,6 +48,7 @@ class TransportHooks:
                 standalone=self._standalone,
                 is_stored=store is not None,
                 is_json=bool(transport.is_json_response_enabled),
+                is_blind=is_late and transport._read_stream_writer is not None,  # noqa: SLF001 - see above
             )
             transport._request_streams = ObservedStreams(session, streams, self._runtime, hook)  # noqa: SLF001 - see above
         if store is not None and not isinstance(store, ObservedStore):
@@ -83,7 +87,7 @@ class TransportHooks:
         guard, report = self._runtime.guard, self._runtime.report
 
         def connected(transport: Any, _: Any) -> None:
-            session = self.adopt(transport, hook)
+            session = self.adopt(transport, hook, is_late=False)
             received = guard(hook, partial(self._received, session))
             routed = _Routing(session, self._standalone, report)
             observe_send(transport._read_stream_writer, received)  # noqa: SLF001 - what is hooked into

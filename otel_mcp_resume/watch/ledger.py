@@ -166,7 +166,7 @@ class Ledger:
         for event_id in forgotten:
             del events[event_id]
         self.events -= len(forgotten)
-        stream.session.is_complete = False
+        stream.session.has_forgotten = True
         if subjects:
             for event_id in forgotten:
                 subjects.pop(event_id, None)
@@ -188,7 +188,7 @@ class Ledger:
             if stream.seq != seq:
                 heapq.heappush(queue, (stream.seq, stream))
                 continue
-            stream.session.is_complete = False
+            stream.session.has_forgotten = True
             self.release(stream)
             dropped += 1
         return dropped

@@ -68,9 +68,18 @@ class ServerWatch:
         generation: Generation = Generation.STREAMABLE_HTTP,
         is_stored: bool = False,
         is_json: bool = False,
+        is_blind: bool = False,
     ) -> Session:
         """A transport begins. `standalone` names its stream that belongs to no request."""
-        return Session(self._state, generation, session_id, standalone=standalone, is_stored=is_stored, is_json=is_json)
+        return Session(
+            self._state,
+            generation,
+            session_id,
+            standalone=standalone,
+            is_stored=is_stored,
+            is_json=is_json,
+            is_blind=is_blind,
+        )
 
     def exchange(
         self, request: Request, generation: Generation = Generation.STREAMABLE_HTTP, tools: Tools | None = None

@@ -30,8 +30,10 @@ class SessionAccount:
         "_state",
         "awaited",
         "generation",
+        "has_begun",
+        "has_forgotten",
         "inbox",
-        "is_complete",
+        "is_blind",
         "is_ended",
         "is_finished",
         "is_json",
@@ -59,6 +61,7 @@ class SessionAccount:
         standalone: str,
         is_stored: bool,
         is_json: bool,
+        is_blind: bool,
     ) -> None:
         """`standalone` is the name of the one stream that belongs to no request."""
         self._state = state
@@ -69,6 +72,8 @@ class SessionAccount:
         """Whether there is an event store."""
         self.is_json = is_json
         """Whether requests are answered in JSON, which carries nothing but the response."""
+        self.is_blind = is_blind
+        """Whether it was connected before anybody watched, so that what it emits is not seen."""
         self.streams: dict[str, StreamLedger] = {}
         self.live: dict[str, Exchange] = {}
         """Where a message of a stream goes at this moment."""
@@ -81,8 +86,10 @@ class SessionAccount:
         """Calls of the store that have not returned."""
         self.serving = 0
         """Exchanges that have not ended."""
-        self.is_complete = False
-        """Whether every id of the session is in the ledger: its handshake was seen, and nothing was evicted since."""
+        self.has_begun = False
+        """Whether its handshake was seen: nothing of it can have happened elsewhere."""
+        self.has_forgotten = False
+        """Whether anything of it was evicted."""
         self.is_open = False
         self.is_leaving = False
         """Whether the client itself ends the session."""
@@ -92,6 +99,11 @@ class SessionAccount:
         self.node = Node()
         self.tools = Tools()
         self.inbox = Inbox(state, self)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every id of the session is in the ledger."""
+        return self.has_begun and not self.has_forgotten
 
     def kind_of(self, name: str) -> Stream:
         """The kind of the stream called `name`."""

@@ -155,7 +155,8 @@ class ServerAttempt:
     def _note_waiting(self) -> None:
         """What a stream owes to a connection without a token, as long as its account still shows it."""
         stream = self._exchange.stream
-        self._is_known = stream is not None and not stream.incomplete
+        session = self._exchange.session
+        self._is_known = not (stream is None or stream.incomplete or session is None or session.is_blind)
         self._waiting = 0 if stream is None else len(stream.parked) + stream.lost
 
     def _judge_tokenless(self) -> Sequence[Fact]:
@@ -244,7 +245,6 @@ class ServerAttempt:
         return Stream.SESSION if self._exchange.generation is Generation.SSE else self.debt.kind
 
     def _violated(self, rule: ViolationRule) -> Violated:
-        exchange = self._exchange
+        exchange, context = self._exchange, context_of(self._exchange, self.debt.stream)
         token = exchange.request.token
-        context = context_of(exchange, self.debt.stream)
         return Violated(Side.SERVER, exchange.generation, rule, self.stream, token, context, self.node)

@@ -159,7 +159,7 @@ class ServerConnection:
         self.live = stream if session.is_stored else None
         if self.kind is None:
             self.kind = kind
-        if self.stream is None and stream is not None and self.request.token is None:
+        if self.stream is None and stream is not None:
             self.hold(stream)
             if self.is_open:
                 facts = self.join(stream, kind)

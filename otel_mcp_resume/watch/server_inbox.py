@@ -40,7 +40,7 @@ class Inbox:
         """The handshake: from here on the ledger of the session is complete."""
         with self._state.lock:
             self._client_name = client_name
-            self._session.is_complete = True
+            self._session.has_begun = True
 
     def called(self, exchange: Exchange, request_id: str, tool: str, arguments: Any) -> Sequence[Fact]:
         """A tool call comes in and will be executed."""

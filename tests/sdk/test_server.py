@@ -324,3 +324,44 @@ def test_of_the_generation_without_sessions() -> None:
 
     with observed() as seen:
         asyncio.run(play(seen))
+
+
+def test_hooks_that_come_after_a_session_began_judge_nothing_that_they_cannot_know() -> None:
+    async def play() -> None:
+        async with playing(high_level_app()) as client:
+            await client.play([{"initialize": {"session": "A", "protocol": PROTOCOL}}])
+            with observed() as seen:
+                for name in ("one", "two"):
+                    await client.play(
+                        [
+                            {"get": {"session": "A", "as": name, "no_wait": True}},
+                            {"sleep": 0.2},
+                            {"call": {"session": "A", "play": [{"announce": 1, "as": name}]}},
+                            {"read": {"from": name, "events": 1}},
+                            {"drop": {"request": name}},
+                        ]
+                    )
+                await client.play([{"delete": {"session": "A"}}])
+                await given_back(seen)
+                assert seen.verdicts == [(Outcome.UNPROVEN, Reason.LEDGER_EVICTED)]
+
+    asyncio.run(play())
+
+
+def test_hooks_that_go_before_a_session_ends_leave_it_as_it_is() -> None:
+    async def play() -> None:
+        async with playing(high_level_app(event_store=store())) as client:
+            with observed() as seen:
+                await client.play(cut_and_resumed())
+            assert seen.verdicts == [COMPLETE]
+            await client.play(
+                [
+                    {"call": {"session": "A", "play": [{"announce": 1, "as": "after"}]}},
+                    {"read": {"from": "A resumed", "events": 1}},
+                    {"delete": {"session": "A", "as": "farewell"}},
+                ]
+            )
+            assert client.exchanges["A resumed"].summary()["texts"][-1] == "after 0"
+            assert client.exchanges["farewell"].status == 200
+
+    asyncio.run(play())

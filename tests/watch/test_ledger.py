@@ -72,6 +72,15 @@ def test_a_token_that_was_evicted_is_neither_fine_nor_a_gap() -> None:
     assert world.violations == []
 
 
+def test_a_second_handshake_brings_nothing_back() -> None:
+    world = World(max_events=4)
+    session = world.session()
+    for _ in range(10):
+        world.emit(session)
+    session.inbox.initialized("tester 1")
+    assert not session.is_complete
+
+
 def test_a_forgotten_message_that_was_never_written_makes_a_reopening_unjudgeable_once() -> None:
     world = World(max_events=4)
     session = world.session()

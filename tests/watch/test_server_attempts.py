@@ -360,6 +360,12 @@ class TestWithoutToken:
         assert world.verdicts == []
         assert world.violations == [ViolationRule.REPLAY_WITHOUT_TOKEN]
 
+    def test_of_a_session_that_was_connected_before_anybody_watched(self, world: World) -> None:
+        session = world.watch.session("A", standalone=GET_STREAM, is_blind=True)
+        for _ in range(2):
+            world.get(session).drop(session)
+        assert world.verdicts == [EVICTED]
+
     def test_downtime(self, world: World) -> None:
         session, _ = seen_and_cut(world)
         world.now += 7
