@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -105,3 +107,8 @@ def editable(uv: Uv, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Envir
     home = tmp_path_factory.mktemp("editable") / "env"
     yield _install(uv, home, "--editable", SOURCE)
     shutil.rmtree(home, ignore_errors=True)
+
+
+# A shell starts what runs in the background with SIGINT ignored, and every process below inherits that.
+with contextlib.suppress(ValueError):  # not in the main thread
+    signal.signal(signal.SIGINT, signal.default_int_handler)
