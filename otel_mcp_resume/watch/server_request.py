@@ -14,7 +14,9 @@ class Request:
 
     method: str
     session_id: str | None = None
+    """What `Mcp-Session-Id` names. Nobody has checked it."""
     token: str | None = None
+    """What `Last-Event-ID` names, if it is not empty."""
     protocol_version: str | None = None
     rpc_method: str | None = None
     """The JSON-RPC method, where a header names it."""

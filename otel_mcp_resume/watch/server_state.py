@@ -26,10 +26,14 @@ class ServerState:
     """
 
     emit: Callable[[Iterable[Fact]], None]
+    """Takes facts that are born in the deadline thread."""
     events: Callable[[Generation, Stream], Callable[[], None]]
+    """Gives the counter of a connection, which is called for each of its messages."""
     deadlines: Deadlines
     clock: Callable[[], float]
+    """Monotonic seconds."""
     ledger: Ledger
     pending: PendingBook
     calls: CallBook
+    """Tool calls that were left without an answer."""
     lock: threading.Lock = field(default_factory=threading.Lock)
