@@ -37,3 +37,4 @@ class ServerState:
     calls: CallBook
     """Tool calls that were left without an answer."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+    """Made anew in a forked child, so to be looked up here each time."""
