@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import gc
+import logging
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -36,7 +37,7 @@ from otel_mcp_resume.watch.facts import (
 from otel_mcp_resume.watch.server import ServerWatch
 from tests.wire.scripted_client import ScriptedClient
 
-__all__ = ["PROTOCOL", "Observed", "observed", "playing", "running"]
+__all__ = ["PROTOCOL", "Observed", "observed", "playing", "quiet", "running"]
 
 F = TypeVar("F")
 
@@ -121,11 +122,24 @@ def observed(
     server.install(runtime)
     server_sse.install(runtime)
     try:
-        yield result
+        with quiet():
+            yield result
         assert errors == []
     finally:
         runtime.patches.remove_all()
         deadlines.close()
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """What the SDK logs with a traceback would keep its streams alive until some later test."""
+    logger = logging.getLogger("mcp")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
         gc.collect()  # what an older SDK leaves unclosed is reported now, not during another test
 
 

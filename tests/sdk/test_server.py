@@ -21,7 +21,7 @@ from tests.sdk.server_apps import (
     manager_class,
     sse_app,
 )
-from tests.sdk.server_side import PROTOCOL, Observed, observed, playing
+from tests.sdk.server_side import PROTOCOL, Observed, observed, playing, quiet
 from tests.wire.driven.event_store import make_store
 from tests.wire.driven.steps import Json, sdk_is_modern
 from tests.wire.session import Session
@@ -345,7 +345,8 @@ def test_hooks_that_come_after_a_session_began_judge_nothing_that_they_cannot_kn
                 await given_back(seen)
                 assert seen.verdicts == [(Outcome.UNPROVEN, Reason.LEDGER_EVICTED)]
 
-    asyncio.run(play())
+    with quiet():
+        asyncio.run(play())
 
 
 def test_hooks_that_go_before_a_session_ends_leave_it_as_it_is() -> None:
@@ -364,4 +365,5 @@ def test_hooks_that_go_before_a_session_ends_leave_it_as_it_is() -> None:
             assert client.exchanges["A resumed"].summary()["texts"][-1] == "after 0"
             assert client.exchanges["farewell"].status == 200
 
-    asyncio.run(play())
+    with quiet():
+        asyncio.run(play())

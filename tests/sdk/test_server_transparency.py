@@ -19,7 +19,7 @@ from otel_mcp_resume.watch.server import Exchange, ServerWatch, Session
 from otel_mcp_resume.watch.server_inbox import Inbox
 from otel_mcp_resume.watch.server_replay import Replay
 from tests.sdk.server_apps import high_level_app, manager_class, sse_app
-from tests.sdk.server_side import PROTOCOL, Observed, observed, playing
+from tests.sdk.server_side import PROTOCOL, Observed, observed, playing, quiet
 from tests.wire.driven.event_store import make_store
 from tests.wire.driven.steps import Json
 
@@ -84,7 +84,8 @@ def transcript(app: Any, play: list[Json]) -> list[list[Any]]:
         async with playing(recorded) as client:
             await client.play(play)
 
-    asyncio.run(run())
+    with quiet():
+        asyncio.run(run())
     return recorded.exchanges
 
 
