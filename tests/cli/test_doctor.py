@@ -164,7 +164,8 @@ def test_it_serves_nothing_and_sees_who_does(installed: Environment) -> None:
 
 @pytest.mark.full
 def test_it_says_when_nothing_would_be_served_or_sent(installed: Environment) -> None:
-    host, _ = diagnosed(installed, OTEL_MCP_RESUME="1", OTEL_EXPORTER_PROMETHEUS_HOST="no.such.host.invalid")
+    nowhere = {"OTEL_EXPORTER_PROMETHEUS_HOST": "no.such.host.invalid", "OTEL_EXPORTER_PROMETHEUS_PORT": "9464"}
+    host, _ = diagnosed(installed, OTEL_MCP_RESUME="1", **nowhere)
     assert "nothing would be served" in host["metrics"][0]
     endpoint = {"OTEL_MCP_RESUME_METRICS": "otel", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"}
     otlp, _ = diagnosed(installed, OTEL_MCP_RESUME="1", **endpoint)

@@ -16,18 +16,21 @@ __all__ = ["LIMITS", "Limit", "unplayable"]
 
 
 class Limit(NamedTuple):
-    """What some cases need is not in versions of `mcp` before `since`."""
+    """What some cases need is not in versions of `mcp` before `since`, of which each line may have one."""
 
-    since: tuple[int, ...]
+    since: tuple[tuple[int, ...], ...]
     reason: str
     needed_by: Callable[[Case], bool]
+
+    def excludes(self, mcp: tuple[int, ...]) -> bool:
+        return any(mcp[0] == since[0] and mcp < since for since in self.since)
 
 
 def unplayable(case: Case, mcp: tuple[int, ...]) -> str | None:
     """Why this version can't play the case; None if it can."""
     if mcp[0] not in case.sdk:
         return f"not for SDK generation {mcp[0]}"
-    return next((limit.reason for limit in LIMITS if mcp < limit.since and limit.needed_by(case)), None)
+    return next((limit.reason for limit in LIMITS if limit.excludes(mcp) and limit.needed_by(case)), None)
 
 
 def _opens_again_by_itself(case: Case) -> bool:
@@ -77,12 +80,17 @@ def _shows_unknown_session(case: Case) -> bool:
     return case.name == "healthy/token-of-gone-session"
 
 
+def _redirects_elsewhere(case: Case) -> bool:
+    return case.name == "positive/resume-redirected-away"
+
+
 LIMITS = (
-    Limit((1, 23), "before mcp 1.23 a client opens no stream again by itself", _opens_again_by_itself),
-    Limit((1, 23), "before mcp 1.23 a server sends no priming events", _needs_priming),
+    Limit(((1, 23),), "before mcp 1.23 a client opens no stream again by itself", _opens_again_by_itself),
+    Limit(((1, 23),), "before mcp 1.23 a server sends no priming events", _needs_priming),
+    Limit(((1, 26),), "before mcp 1.26 a server answers an unknown session with 400", _shows_unknown_session),
     Limit(
-        (1, 26),
-        "before mcp 1.26 a server answers an unknown session with 400",
-        _shows_unknown_session,
+        ((1, 30), (2, 2)),
+        "before mcp 1.30 and 2.2 a client follows a redirect to wherever it leads",
+        _redirects_elsewhere,
     ),
 )
