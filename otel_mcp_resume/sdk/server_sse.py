@@ -42,15 +42,23 @@ class SseHooks:
         guard = self._runtime.guard
         begin = guard(CONNECT, self._begin)
 
-        def sse_wrapper(wrapped: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        def sse_wrapper(
+            wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        ) -> Any:
             begun = begin(args, kwargs)
             if begun is None:
                 return wrapped(*args, **kwargs)
             session, channels, (args, kwargs) = begun
             context = wrapped(*args, **kwargs)
             entered = guard(CONNECT, partial(self._entered, session, channels))
+            named = guard(CONNECT, partial(_name, instance, session))
             left = guard(CONNECT, partial(self._left, session, channels))
-            return observe_connection(context, entered, left)
+
+            def begun_streams(streams: Any) -> None:
+                named(streams[0])
+                entered(streams)
+
+            return observe_connection(context, begun_streams, left)
 
         return sse_wrapper
 
@@ -105,6 +113,19 @@ class SseHooks:
     def _left(self, session: Session, channels: Channels) -> None:
         self._runtime.report(session.end())
         channels.end(cancelled=False)
+
+
+def _name(transport: Any, session: Session, reader: Any) -> None:
+    """The session has the id under which the transport keeps the other end of its stream: the last one, mostly.
+
+    It is told in an event, after the response has begun.
+    """
+    state = getattr(inner(reader)[0], "_state", None)  # what the two ends of a stream of anyio share
+    writers = transport._read_stream_writers  # noqa: SLF001 - what is hooked into
+    for session_id in reversed(writers):
+        if state is not None and getattr(inner(writers[session_id])[0], "_state", None) is state:
+            session.session_id = session_id.hex
+            return
 
 
 def _ignore(_: Exception) -> None:

@@ -6,6 +6,7 @@ The owner holds the lock of the watch around every call.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Side, Stream
@@ -40,6 +41,8 @@ def context_of(exchange: ServerConnection, stream: StreamLedger | None) -> Conte
 def session_opened(session: SessionAccount, exchange: ServerConnection) -> Fact:
     """`exchange` established `session`, or is the first that was seen of it."""
     context = context_of(exchange, None)
+    if session.session_id:  # also if the request shows a token of some other session
+        context = replace(context, session_id=session.session_id)
     return SessionOpened(Side.SERVER, session.generation, session.node, context, exchange.request.carrier)
 
 

@@ -38,6 +38,11 @@ def verdicts(output: str) -> dict[str, str]:
     return dict(re.findall(r"s  (\S+) +verdict: (.*)", output))
 
 
+def one_line(output: str) -> str:
+    """The first two columns of the table without their breaks."""
+    return " ".join(" ".join(line[:92].split()) for line in output.splitlines())
+
+
 @needs_resumption
 @pytest.mark.xdist_group("demo")
 def test_fast_scenes_give_their_verdicts() -> None:
@@ -65,8 +70,27 @@ def test_fast_scenes_give_their_verdicts() -> None:
 def test_every_scene_gives_its_verdict() -> None:
     run = demo()
     assert run.returncode == 0, run.stdout + run.stderr
-    assert len(verdicts(run.stdout)) == 7
+    assert len(verdicts(run.stdout)) == 8
     assert "wanted" not in run.stdout
+
+
+@needs_resumption
+@pytest.mark.xdist_group("demo")
+def test_a_migration_is_judged_by_where_the_token_came_from_and_the_safe_way_is_silent() -> None:
+    run = demo("--scene", "migration", "--verbose")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert verdicts(run.stdout) == {
+        "migration": "client: gap, session_changed, with a token of sse; streamable: gap, unknown_token_accepted; "
+        "streamable: unknown_token_accepted"
+    }
+    # Ann's one attempt is all there was, though Bob was moved as well.
+    counted = re.findall(r"\| (\d+) x (\w+): ", run.stdout)
+    assert counted == [("1", "client"), ("1", "streamable"), ("1", "streamable")]
+    assert re.search(r"it comes back with 4821 of session \w+: 200, session \w+, first id [1-9]\n", run.stdout)
+    ann_got = r"Ann kept her token and got (\d+) of 12 news, *Bob dropped his and got 12\)"
+    found = re.search(ann_got, one_line(run.stdout))
+    assert found
+    assert int(found[1]) < 12
 
 
 @needs_resumption

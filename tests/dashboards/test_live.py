@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from otel_mcp_resume.cli.demo import missing
 from tests.dashboards.fleet import Prometheus, demo, idle_process, prometheus, wait_for
@@ -38,14 +39,14 @@ NEUTRAL = ("mcp_resume_info", "mcp_resume_hook_installed")
 def metrics(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """After each of the scenes has been played once more while it was scraped."""
     binary, home = tool("prometheus"), tmp_path_factory.mktemp("fleet")
-    with demo("slow-store", "deploy", home=home) as busy, idle_process() as idle:
+    with demo("slow-store", "deploy", "migration", home=home) as busy, idle_process() as idle:
         config = CONFIG.format(interval=SCRAPE, busy=busy, idle=idle)
         with prometheus(binary, home, config) as server:
 
             def loses(expr: str) -> bool:
                 return server.value(expr) > 0
 
-            for outcome in ('reason="undelivered"', 'reason="session_changed"'):
+            for outcome in ('reason="undelivered"', 'reason="session_changed"', 'previous_generation="sse"'):
                 expr = f'sum by () (increase(mcp_resume_attempts_total{{job="busy", {outcome}}}[5m]))'
                 wait_for(partial(loses, expr), 120, f"a loss with {outcome}")
             wait_for(lambda: server.value('mcp_resume_info{job="idle"}') == 1, 30, "the idle process")
@@ -78,8 +79,18 @@ def test_what_the_scenes_lose_is_on_the_dashboards(metrics: Prometheus, all_quer
     for part in ("Silent gaps", "Losses by reason", "Verdicts", "Losing events", "Losses by service"):
         (values,) = [values for place, values in found.items() if f"-{part}-" in place]
         assert max(values) > 0, part
-    for part in ("mcp-resume-migration-5-Sessions lost-A", "mcp-resume-server-2-Skipped-A"):
-        assert max(found[part]) > 0, part
+    for part in ("migration-5-Sessions lost-A", "migration-11-Crossings by verdict-A", "server-2-Skipped-A"):
+        assert max(found[f"mcp-resume-{part}"]) > 0, part
+
+
+def test_a_token_that_crosses_generations_fires_the_alert_of_the_migration(
+    metrics: Prometheus, directory: Path
+) -> None:
+    groups = yaml.safe_load((directory.parent / "alerts" / "mcp-resume.alerts.yml").read_text())["groups"]
+    rules = [rule for group in groups for rule in group["rules"] if rule.get("alert") == "McpResumeUnsafeMigration"]
+    fires = {rule["labels"]["severity"]: metrics.instant(rule["expr"]) for rule in rules}
+    assert fires["critical"]
+    assert not fires["warning"]
 
 
 def test_an_idle_fleet_is_all_zeros(metrics: Prometheus, all_queries: Any) -> None:
@@ -101,12 +112,12 @@ def test_where_nothing_reports_there_is_a_zero_and_no_hole(metrics: Prometheus, 
 
 def test_marks_of_new_processes_are_there(metrics: Prometheus, all_queries: Any) -> None:
     (query,) = {asked(query, "busy") for query in all_queries if query.kind == "annotation"}
-    assert max(metrics.over_time(query, 60, 1)) == 5
+    assert max(metrics.over_time(query, 60, 1)) == 8
 
 
 def test_the_variables_offer_the_services_and_their_instances(metrics: Prometheus) -> None:
     assert metrics.get("/api/v1/label/job/values", **{"match[]": "mcp_resume_info"}) == ["busy", "idle"]
-    assert len(metrics.get("/api/v1/label/instance/values", **{"match[]": 'mcp_resume_info{job=~"busy"}'})) == 5
+    assert len(metrics.get("/api/v1/label/instance/values", **{"match[]": 'mcp_resume_info{job=~"busy"}'})) == 8
 
 
 def test_every_process_was_scraped(metrics: Prometheus) -> None:

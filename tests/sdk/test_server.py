@@ -249,6 +249,9 @@ def test_sse_gives_everything_back() -> None:
                     {"read": {"from": "stream", "events": 3}},
                 ]
             )
+            named = str(client.exchanges["stream"].events[0].data).partition("session_id=")[2]
+            assert [fact.context.session_id for fact in seen.of(SessionOpened)] == [named]
+            assert [fact.context.session_id for fact in seen.of(StreamOpened)] == [named]
             assert seen.events == {(Generation.SSE, Stream.SESSION): 4}
             assert seen.open == (1, 1, 0)
             await client.play([{"drop": {"request": "stream"}}])

@@ -13,6 +13,7 @@ from typing import Any
 from mcp import ClientSession
 from mcp.types import ElicitResult
 
+from otel_mcp_resume.cli.demo.migrant import migrate
 from otel_mcp_resume.cli.demo.notes import Notes
 from otel_mcp_resume.cli.demo.sdk import client_session, result_text
 
@@ -79,7 +80,13 @@ async def book(urls: Sequence[str], notes: Notes, done: asyncio.Event) -> None:
         call.cancel()
 
 
-APPLICATIONS: dict[str, Application] = {"export": export, "follow": follow, "neighbours": neighbours, "book": book}
+APPLICATIONS: dict[str, Application] = {
+    "export": export,
+    "follow": follow,
+    "neighbours": neighbours,
+    "book": book,
+    "migrate": migrate,
+}
 
 
 def _note_arrivals(notes: Notes) -> Callable[[Any], Awaitable[None]]:

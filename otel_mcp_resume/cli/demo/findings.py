@@ -39,6 +39,8 @@ class Finding:
     metric: str
     stream: str
     terms: tuple[str, ...]
+    came_from: str = ""
+    """The generation that the token of an attempt is of, if it is another one."""
 
     @property
     def fine(self) -> bool:
@@ -47,7 +49,8 @@ class Finding:
 
     def __str__(self) -> str:
         undelivered = "undelivered, " if self.metric == UNDELIVERED else ""
-        return f"{self.process}: {undelivered}{', '.join(self.terms)}"
+        token = f", with a token of {self.came_from}" if self.came_from else ""
+        return f"{self.process}: {undelivered}{', '.join(self.terms)}{token}"
 
 
 async def read_findings(process: str, port: int) -> Counter[Finding]:
@@ -78,5 +81,8 @@ def _count(process: str, text: str) -> Counter[Finding]:
     for sample in samples:
         if sample.name in TERMS:
             terms = tuple(sample.labels[label] for label in TERMS[sample.name])
-            counts[Finding(process, sample.name, sample.labels.get("stream", ""), terms)] += int(sample.value)
+            before = sample.labels.get("previous_generation", "")
+            came_from = before if before != sample.labels.get("generation") else ""
+            found = Finding(process, sample.name, sample.labels.get("stream", ""), terms, came_from)
+            counts[found] += int(sample.value)
     return +counts  # without the zeros

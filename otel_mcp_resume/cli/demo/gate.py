@@ -54,13 +54,13 @@ class Gate:
         await asyncio.gather(*self._relays, return_exceptions=True)
 
     async def next_resumption(self) -> Exchange:
-        """Waits until a request that shows a token is answered."""
+        """Waits until a GET that shows a token is answered: on any other request a token resumes nothing."""
         waiting: asyncio.Future[Exchange] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         return await waiting
 
     def _answered(self, exchange: Exchange) -> None:
-        if exchange.token:
+        if exchange.token and exchange.method == "GET":
             for waiting in self._waiting:
                 if not waiting.done():
                     waiting.set_result(exchange)

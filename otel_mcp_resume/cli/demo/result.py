@@ -31,9 +31,10 @@ class Result:
 
     @property
     def as_wanted(self) -> bool:
-        """Whether the scene gave what it must, and nothing else if it is a healthy one."""
-        sound = not self.scene.healthy or all(finding.fine for finding in self.counts)
-        return not self.trouble and sound and len(self.given) == len(self.scene.wanted)
+        """Whether the scene gave what it must, and nothing else where that is all there may be."""
+        wanted = self.given
+        sound = not self.scene.alone or all(finding.fine or finding in wanted for finding in self.counts)
+        return not self.trouble and sound and len(wanted) == len(self.scene.wanted)
 
     @property
     def noticed(self) -> str:
@@ -55,7 +56,7 @@ class Result:
         for finding, count in self.counts.items():
             same = (finding.process, finding.terms) == (wanted.process, wanted.terms)
             counted = not wanted.figure or count == self.figures.get(wanted.figure)
-            if same and counted and wanted.stream in ("", finding.stream):
+            if same and counted and wanted.stream in ("", finding.stream) and wanted.came_from == finding.came_from:
                 return finding
         return None
 

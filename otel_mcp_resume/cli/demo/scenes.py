@@ -26,12 +26,15 @@ class Wanted:
     terms: tuple[str, ...]
     """Outcome and reason of an attempt, the rule of a violation, or the cause of undelivered messages."""
     stream: str = ""
+    came_from: str = ""
+    """The generation that the token was of, if another one than it was shown to."""
     figure: str = ""
     """The figure in the application's conclusion that the count must equal. Without one, once is enough."""
 
     def __str__(self) -> str:
-        counted = f" (as many as the application misses: {self.figure})" if self.figure else ""
-        return f"{self.process}: {', '.join(self.terms)}{counted}"
+        counted = f" (as many as the application says: {self.figure})" if self.figure else ""
+        token = f", with a token of {self.came_from}" if self.came_from else ""
+        return f"{self.process}: {', '.join(self.terms)}{token}{counted}"
 
 
 @dataclass(frozen=True)
@@ -47,20 +50,13 @@ class Scene:
     """Command line of each server."""
     gates: int = 1
     """How many addresses the application gets. All lead to the same server, each can be cut alone."""
-    healthy: bool = False
-    """Whether nothing but `wanted` may be reported."""
+    alone: bool = False
+    """Whether nothing else may be reported, but for what leaves nothing in doubt."""
 
     @property
     def processes(self) -> int:
         """How many there are: the client and the servers."""
         return 1 + len(self.servers)
-
-
-async def cut_call(stage: Stage) -> None:
-    await stage.client.until("arrived", text="row 3")
-    stage.say("cutting the call's connection after row 3")
-    stage.gate.cut("POST")
-    await stage.tell_resumption()
 
 
 async def deploy(stage: Stage) -> None:
@@ -80,18 +76,16 @@ async def be_away(stage: Stage) -> None:
     stage.say("the balancer is back")
 
 
-async def cut_news(stage: Stage) -> None:
-    await stage.client.until("arrived", text="news 3")
-    stage.say("cutting the connection of the news after the third")
-    stage.gate.cut("GET")
-    await stage.tell_resumption()
+def cut(method: str, after: str) -> Incident:
+    """The connection of the `method` requests breaks when this message has arrived."""
 
+    async def incident(stage: Stage) -> None:
+        await stage.client.until("arrived", text=after)
+        stage.say(f"cutting the connection after {after}")
+        stage.gate.cut(method)
+        await stage.tell_resumption()
 
-async def cut_ann(stage: Stage) -> None:
-    await stage.client.until("arrived", text="ann 3")
-    stage.say("cutting Ann's connection after her third")
-    stage.gate.cut("GET")
-    await stage.tell_resumption()
+    return incident
 
 
 async def cut_before_question(stage: Stage) -> None:
@@ -100,17 +94,29 @@ async def cut_before_question(stage: Stage) -> None:
     stage.gate.cut("GET")
 
 
+async def migrate(stage: Stage) -> None:
+    await stage.client.until("arrived", text="ann 3")
+    stage.say("migrating: the balancer sends reconnects to instances of the next generation, and there is a blip")
+    stage.gates[0].route(stage.port("streamable"))
+    stage.gates[0].cut()
+    await stage.tell_resumption()
+    await stage.client.until("arrived", text="bob 3")
+    stage.say("the same blip for Bob, who drops his token, initializes anew and asks for what he missed")
+    stage.gates[1].route(stage.port("streamable"))
+    stage.gates[1].cut()
+
+
 SCENES = (
     Scene(
         "resume",
         "a connection is cut in the middle of a call, and the client goes on where it stopped",
         application="export",
-        incident=cut_call,
+        incident=cut("POST", after="row 3"),
         wanted=(
             Wanted("client", ("proven", "replayed_event"), "request"),
             Wanted("server", ("proven", "replay_complete"), "request"),
         ),
-        healthy=True,
+        alone=True,
     ),
     Scene(
         "deploy",
@@ -124,7 +130,7 @@ SCENES = (
         "loop",
         "the event store has forgotten the token: 200 and nothing, again and again",
         application="export",
-        incident=cut_call,
+        incident=cut("POST", after="row 3"),
         servers={"server": ("--store", "expiring")},
         wanted=(Wanted("client", ("unproven", "reconnect_loop"), "request"),),
     ),
@@ -139,7 +145,7 @@ SCENES = (
         "slow-store",
         "what is sent between the end of a replay and the return to live is never delivered",
         application="follow",
-        incident=cut_news,
+        incident=cut("GET", after="news 3"),
         servers={"server": ("--store", "slow")},
         wanted=(
             Wanted("server", ("gap", "undelivered"), "standalone"),
@@ -150,7 +156,7 @@ SCENES = (
         "shared-store",
         "two sessions in one event store, which knows streams by the same names",
         application="neighbours",
-        incident=cut_ann,
+        incident=cut("GET", after="ann 3"),
         gates=2,
         wanted=(Wanted("server", ("gap", "cross_session_replay"), "standalone"),),
     ),
@@ -161,5 +167,19 @@ SCENES = (
         incident=cut_before_question,
         servers={"server": ("--store", "none")},
         wanted=(Wanted("server", ("pending_request_lost",)),),
+    ),
+    Scene(
+        "migration",
+        "clients of HTTP+SSE are moved to streamable HTTP; one shows its old token there, one does it right",
+        application="migrate",
+        incident=migrate,
+        servers={"sse": ("--legacy", "--first", "4816"), "streamable": ("--store", "trusting")},
+        gates=2,
+        wanted=(
+            Wanted("client", ("gap", "session_changed"), "standalone", came_from="sse", figure="moved"),
+            Wanted("streamable", ("gap", "unknown_token_accepted"), "standalone", figure="moved"),
+            Wanted("streamable", ("unknown_token_accepted",), figure="moved"),
+        ),
+        alone=True,
     ),
 )

@@ -14,8 +14,9 @@ from typing import Any
 import uvicorn
 
 from otel_mcp_resume.cli.demo.adopt import adopting_app
+from otel_mcp_resume.cli.demo.legacy import numbered
 from otel_mcp_resume.cli.demo.orders import Orders, say
-from otel_mcp_resume.cli.demo.sdk import http_app, protocol_server
+from otel_mcp_resume.cli.demo.sdk import http_app, legacy_app, protocol_server
 from otel_mcp_resume.cli.demo.stores import STORES, SessionLog
 from otel_mcp_resume.cli.demo.tools import TOOLS
 
@@ -25,9 +26,11 @@ RETRY_INTERVAL = 200
 """Milliseconds that a client is told to wait before it comes back. Short, so that the demo is."""
 
 
-def build(store: str, first: int, *, adopt: bool) -> Any:
-    """The ASGI application: an ordinary one with one event store for all, or one that adopts sessions."""
+def build(store: str, first: int, *, adopt: bool, legacy: bool) -> Any:
+    """The ASGI application: an ordinary one with one event store for all, one that adopts sessions, or HTTP+SSE."""
     numbers = itertools.count(first)
+    if legacy:
+        return numbered(legacy_app(TOOLS), numbers)
     if adopt:
         return adopting_app(protocol_server(TOOLS), lambda: SessionLog(numbers), RETRY_INTERVAL)
     kind = STORES[store]
@@ -42,8 +45,9 @@ def main(argv: Sequence[str], orders: Orders) -> None:
     parser.add_argument("--store", choices=sorted(STORES), default="log")
     parser.add_argument("--first", type=int, default=1, help="number of the first event")
     parser.add_argument("--adopt", action="store_true", help="take in sessions of other instances")
+    parser.add_argument("--legacy", action="store_true", help="speak HTTP+SSE, with numbered events")
     arguments = parser.parse_args(argv)
-    app = build(arguments.store, arguments.first, adopt=arguments.adopt)
+    app = build(arguments.store, arguments.first, adopt=arguments.adopt, legacy=arguments.legacy)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
 
     def stop() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -47,6 +47,11 @@ class Stage:
     def gate(self) -> Gate:
         """The address that the application uses, or the first of them."""
         return self._gates[0]
+
+    @property
+    def gates(self) -> Sequence[Gate]:
+        """All addresses that the application uses."""
+        return self._gates
 
     @property
     def client(self) -> Child:

@@ -1,4 +1,4 @@
-"""The event stores of the demo's servers: the obvious one, and three with habits that real ones have.
+"""The event stores of the demo's servers: the obvious one, and four with habits that real ones have.
 
 An event store keeps what a server sends, so that a client that shows `Last-Event-ID` can be sent what it missed.
 The SDK calls `store_event` for every message, and `replay_events_after` when a client comes back with a token.
@@ -14,7 +14,7 @@ from typing import Any
 
 from mcp.server.streamable_http import EventMessage, EventStore
 
-__all__ = ["STORES", "EventLog", "ExpiringLog", "SessionLog", "SlowLog"]
+__all__ = ["STORES", "EventLog", "ExpiringLog", "SessionLog", "SlowLog", "TrustingLog"]
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,18 @@ class SessionLog(EventLog):
         return stream
 
 
+class TrustingLog(EventLog):
+    """Believes that a token it has never seen is one of the standalone stream, after which nothing was sent."""
+
+    async def replay_events_after(self, last_event_id: str, send_callback: Any) -> str | None:
+        return await super().replay_events_after(last_event_id, send_callback) or "_GET_stream"
+
+
 STORES: dict[str, type[EventLog] | None] = {
     "log": EventLog,
     "expiring": ExpiringLog,
     "slow": SlowLog,
+    "trusting": TrustingLog,
     "none": None,
 }
 """What `--store` of a demo server may be."""

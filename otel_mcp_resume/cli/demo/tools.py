@@ -1,9 +1,14 @@
-"""What the demo's servers can do: three tools, as anybody writes them."""
+"""What the demo's servers can do: four tools, as anybody writes them."""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
+
+import anyio
 
 from otel_mcp_resume.cli.demo.sdk import Context
 
@@ -29,10 +34,26 @@ async def feed(ctx: Context, items: int, every: float, name: str) -> str:
             await session.send_log_message("info", f"{name} {number}")
             await asyncio.sleep(every)
 
-    task = asyncio.create_task(announce())
-    _running.add(task)
-    task.add_done_callback(_running.discard)
+    _go_on(announce())
     return "subscribed"
+
+
+async def news(ctx: Context, *, items: int, every: float, started: float, name: str, after: int | None = None) -> str:
+    """Subscribes to a newsroom that all instances speak for: item N comes out N times `every` after `started`.
+
+    The items that came out since `after` are the result; they are not sent again.
+    """
+    session: Any = ctx.session
+    out = int((time.time() - started) / every)
+
+    async def announce() -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody reads them any more
+            for number in range(out + 1, items + 1):
+                await asyncio.sleep(started + number * every - time.time())
+                await session.send_log_message("info", f"{name} {number}")
+
+    _go_on(announce())
+    return ", ".join(f"{name} {number}" for number in range(out + 1 if after is None else after + 1, out + 1))
 
 
 async def book(ctx: Context) -> str:
@@ -44,7 +65,14 @@ async def book(ctx: Context) -> str:
     return f"booked: {answer.action}"
 
 
-TOOLS = (export, feed, book)
+TOOLS = (export, feed, news, book)
 
 _running: set[asyncio.Task[None]] = set()
 """The event loop itself holds tasks only weakly."""
+
+
+def _go_on(work: Coroutine[Any, Any, None]) -> None:
+    """Goes on with `work` when the call is over."""
+    task = asyncio.create_task(work)
+    _running.add(task)
+    task.add_done_callback(_running.discard)

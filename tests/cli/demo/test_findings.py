@@ -39,7 +39,8 @@ def test_counts_are_added_up_over_the_labels_that_no_verdict_is_about(process: P
     attempts.labels("client", "sse", "sse", "request", "proven", "marker")  # born at 0
     Counter("mcp_resume_violations", "v", ("side", "rule"), registry=process.registry).labels("client", "x").inc()
     assert asyncio.run(read_findings("client", process.port)) == {
-        Finding("client", "mcp_resume_attempts_total", "request", ("gap", "session_changed")): 3,
+        Finding("client", "mcp_resume_attempts_total", "request", ("gap", "session_changed")): 1,
+        Finding("client", "mcp_resume_attempts_total", "request", ("gap", "session_changed"), "stateless"): 2,
         Finding("client", "mcp_resume_violations_total", "", ("x",)): 1,
     }
 

@@ -144,6 +144,7 @@ def test_it_tells_of_the_next_request_that_shows_a_token() -> None:
     async def steps(street: Street) -> None:
         next_one = asyncio.ensure_future(street.gate.next_resumption())
         await street.ask()
+        await street.ask("POST", token="4820")  # resumes nothing
         assert not next_one.done()
         await street.ask(token="4821")
         exchange = await next_one

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -17,8 +18,8 @@ LOST = Finding("server", UNDELIVERED, "standalone", ("skipped",))
 async def nothing_happens(_: object) -> None: ...
 
 
-def scene(*wanted: Wanted, healthy: bool = False) -> Scene:
-    return Scene("s", "a story", "export", nothing_happens, wanted, healthy=healthy)
+def scene(*wanted: Wanted, alone: bool = False) -> Scene:
+    return Scene("s", "a story", "export", nothing_happens, wanted, alone=alone)
 
 
 def test_what_is_wanted_is_found_among_other_verdicts() -> None:
@@ -45,11 +46,23 @@ def test_no_verdict_at_all_is_said_so() -> None:
     assert Result(scene(Wanted("client", ("gap", "undelivered")))).verdict.endswith("got nothing")
 
 
-def test_a_healthy_scene_must_give_nothing_else() -> None:
+def test_where_a_verdict_stands_alone_nothing_else_may_be_in_doubt() -> None:
     wanted = Wanted("client", ("proven", "replayed_event"))
-    assert Result(scene(wanted, healthy=True), counts=Counter({PROVEN: 1})).as_wanted
-    assert not Result(scene(wanted, healthy=True), counts=Counter({PROVEN: 1, GAP: 1})).as_wanted
+    assert Result(scene(wanted, alone=True), counts=Counter({PROVEN: 1})).as_wanted
+    assert not Result(scene(wanted, alone=True), counts=Counter({PROVEN: 1, GAP: 1})).as_wanted
+    lost = Wanted("client", ("gap", "session_changed"))
+    assert Result(scene(lost, alone=True), counts=Counter({PROVEN: 1, GAP: 1})).as_wanted
+    assert not Result(scene(lost, alone=True), counts=Counter({GAP: 1, LOST: 1})).as_wanted
     assert Result(scene(wanted), counts=Counter({PROVEN: 1, GAP: 1})).as_wanted
+
+
+def test_a_token_of_another_generation_makes_it_another_verdict() -> None:
+    moved = replace(GAP, came_from="sse")
+    wanted = Wanted("client", ("gap", "session_changed"), came_from="sse")
+    assert Result(scene(wanted), counts=Counter({moved: 1})).as_wanted
+    assert not Result(scene(wanted), counts=Counter({GAP: 1})).as_wanted
+    assert not Result(scene(replace(wanted, came_from="")), counts=Counter({moved: 1})).as_wanted
+    assert Result(scene(wanted), counts=Counter({moved: 1})).verdict.endswith("with a token of sse")
 
 
 @pytest.mark.parametrize(("lost", "as_wanted"), [(3, True), (2, False)])

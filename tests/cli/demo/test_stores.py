@@ -12,7 +12,7 @@ from otel_mcp_resume.cli.demo import missing
 if missing():
     pytest.skip("the demo needs a newer mcp", allow_module_level=True)
 
-from otel_mcp_resume.cli.demo.stores import EventLog, ExpiringLog, SessionLog, SlowLog
+from otel_mcp_resume.cli.demo.stores import EventLog, ExpiringLog, SessionLog, SlowLog, TrustingLog
 
 
 async def replay(store: EventLog, token: str) -> tuple[str | None, list[tuple[Any, str | None]]]:
@@ -70,5 +70,14 @@ def test_a_token_of_another_instance_is_taken_for_one_of_the_standalone_stream()
         store = await filled(SessionLog)
         assert await replay(store, "4821") == ("_GET_stream", [])
         assert await replay(store, "3") == ("7", [("b", "4")])
+
+    asyncio.run(run())
+
+
+def test_a_trusting_log_takes_any_token_for_one_of_the_standalone_stream() -> None:
+    async def run() -> None:
+        store = await filled(TrustingLog)
+        assert await replay(store, "4821") == ("_GET_stream", [])
+        assert await replay(store, "1") == ("7", [("a", "3"), ("b", "4")])
 
     asyncio.run(run())
