@@ -91,7 +91,8 @@ def test_a_stream_that_ends_takes_the_session_along(backend: str) -> None:
         async with connected(peer.url.replace("/mcp", "/sse")):
             await until(lambda: counts(plugin, "mcp_resume_disconnects_total", "cause"))
 
-    with plugged() as plugin, served(session(end="reset")) as peer:
+    # A reset takes along what was not read yet: it waits until the client has its answer.
+    with plugged() as plugin, served(session({"await": "notifications/initialized"}, end="reset")) as peer:
         run(backend, play)
         assert counts(plugin, "mcp_resume_disconnects_total", "stream", "cause") == {"session reset": 1}
         assert (attempts(plugin), open_sessions(plugin), faults(plugin)) == ({}, {}, {})
