@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -31,4 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             commands.add_parser(name, help=about)
     options: Namespace = parser.parse_args(arguments)
     run: Callable[[Namespace], int] = options.run
-    return run(options)
+    try:
+        code = run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough: `otel-mcp-resume doctor | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+        return 0
+    return code
