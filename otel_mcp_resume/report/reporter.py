@@ -45,6 +45,8 @@ class Reporter:
     def __call__(self, facts: Iterable[Fact]) -> None:
         """All numbers move before the first record is written, so that a log that fails or is slow costs none."""
         facts = tuple(facts)
+        if not facts:
+            return
         if self._spans is not None:
             for fact in facts:
                 self._try("report.spans", self._spans, fact)

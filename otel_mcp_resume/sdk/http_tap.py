@@ -45,7 +45,7 @@ class HttpTap:
         self._begins = guard(hook, self._begin)
         self._failed = guard(hook, self._failure)
         self._answered = guard(hook, self._answer)
-        self._fed = guard(hook, self._feed)
+        self._fail = guard(hook, _raise)
         self._over = guard(hook, self._end)
         self._learned = guard(hook, self._learn)
 
@@ -154,11 +154,6 @@ class HttpTap:
         if exchange.connection is not None:
             self._end(exchange.connection, Disconnect.CANCELLED)  # in case that nobody closed the response
 
-    def _feed(self, connection: Connection, text: str) -> None:
-        facts = connection.feed(text)
-        if facts:
-            self._report(facts)
-
     def _end(self, connection: Connection, cause: Disconnect, *, by_sdk: bool = False) -> None:
         if connection.closed:
             return
@@ -171,7 +166,7 @@ class HttpTap:
 
     def _tap_text(self, response: Any, connection: Connection) -> None:
         read, close = response.aiter_text, response.aclose
-        feed, over = self._fed, self._over
+        feed, report, fail, over = connection.feed, self._report, self._fail, self._over
         reading = False
 
         async def aiter_text(chunk_size: int | None = None) -> AsyncIterator[str]:
@@ -180,7 +175,12 @@ class HttpTap:
             reading = True
             try:
                 async for text in texts:
-                    feed(connection, text)
+                    try:
+                        facts = feed(text)
+                        if facts:
+                            report(facts)
+                    except Exception as error:  # noqa: BLE001 - ours alone, and without a wrapper around every message
+                        fail(error)
                     reading = False
                     yield text
                     reading = True
@@ -218,6 +218,10 @@ class HttpTap:
 
     def _learn(self, learn: Callable[[str], None], body: bytes) -> None:
         learn(body.decode("utf-8", "replace"))
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def _stream_of(exchange: Exchange, head: RequestHead) -> ClientStream | None:

@@ -22,6 +22,7 @@ __all__ = ["Call", "CallBook", "Tools", "member"]
 
 WINDOW = 300.0
 """Seconds after a cut in which the same call is taken for a repetition."""
+_as_text = json.JSONEncoder(sort_keys=True, default=str).encode  # made once: `json.dumps` would make it for each call
 LIMIT = 10_000
 """Unanswered calls, and harmless tools of one application, that are remembered."""
 
@@ -91,11 +92,11 @@ class CallBook:
 
     def peer(self, *marks: str) -> bytes:
         """A client by what tells it from others: its credential, its address. No credential is kept."""
-        return self._digest(marks)
+        return self._digest(repr(marks))
 
     def call(self, peer: bytes, client_name: str, tool: str, arguments: Any, owner: object = None) -> Call:
         """A call comes in from a client that calls itself `client_name`, in the session `owner`."""
-        return Call(self, self._digest((peer.hex(), client_name, tool, arguments)), owner)
+        return Call(self, self._digest(_as_text((peer.hex(), client_name, tool, arguments))), owner)
 
     def repeats(self, call: Call, began: float) -> bool:
         """Whether an unanswered call of the same client comes again. Each is repeated once.
@@ -133,6 +134,5 @@ class CallBook:
                 return
             del self._left[key]
 
-    def _digest(self, value: Any) -> bytes:
-        text = json.dumps(value, sort_keys=True, default=str)
+    def _digest(self, text: str) -> bytes:
         return blake2b(text.encode("utf-8", "surrogatepass"), key=self._secret, digest_size=16).digest()

@@ -186,6 +186,10 @@ class ClientStream:
         self.last_key = short_key(event_id)
         return self.seen.add(event_id, data)
 
+    def forget_token(self) -> None:
+        """An empty id was on the wire, which resets the last event id (WHATWG)."""
+        self.last_id = self.last_key = None
+
     def responded_with(self, answered: str, data: str) -> None:
         """A response arrived. One with the id `null` answers nothing, though an SDK may take it as the answer."""
         if answered != "null":

@@ -75,8 +75,12 @@ class Connection:
     def feed(self, text: str) -> Sequence[Fact]:
         """The text that arrived, decoded."""
         facts: list[Fact] = []
-        for block in self._scanner.feed(text):
-            self._block(block, facts)
+        message = self._scanner.message(text)
+        if message is not None:
+            self._message(*message, facts)
+        else:
+            for block in self._scanner.feed(text):
+                self._block(block, facts)
         watch = self.stream.watch
         if watch.memory.evicted >= EVICTIONS_AT_ONCE:
             facts += watch.evictions()
@@ -84,32 +88,48 @@ class Connection:
 
     def _block(self, block: Block, facts: list[Fact]) -> None:
         event_id, data, event = block
-        stream = self.stream
         if event and event != "message":
             self._named_endpoint(event, data, facts)
             data = None  # the SDKs ignore other event types, but not their ids
-        attempt = self.attempt
-        if event_id is None and not data:
-            if attempt is not None and event != "endpoint":
-                attempt.heartbeats = True
-            return
-        repeated = answered = None
-        is_new = bool(data)
         if data:
-            self._count()
-            self.events += 1
-            if self._answers and (answered := response_id(data)) is not None:
-                stream.responded_with(answered, data)
+            self._message(event_id, data, facts)
+        elif event_id is not None:
+            self._id_alone(event_id, facts)
+        elif self.attempt is not None and event != "endpoint":
+            self.attempt.heartbeats = True
+
+    def _message(self, event_id: str | None, data: str, facts: list[Fact]) -> None:
+        """The path of every message: keep it short."""
+        stream = self.stream
+        self._count()
+        self.events += 1
+        repeated = answered = None
+        if self._answers and (answered := response_id(data)) is not None:
+            stream.responded_with(answered, data)
         if event_id:
-            is_new = is_new or event_id not in stream.seen
             repeated = stream.saw_id(event_id, data)
-        elif event_id == "":
-            stream.last_id = stream.last_key = None  # WHATWG: an empty id resets the last event id
-        if is_new and repeated is not DuplicateKind.REDELIVERED:
+        elif event_id is not None:
+            stream.forget_token()
+        if repeated is not DuplicateKind.REDELIVERED:
             self._delivered = True
             stream.barren = 0
-        if attempt is not None or repeated is not None or answered is not None:
+        if self.attempt is not None or repeated is not None or answered is not None:
             self._judge(event_id, data, repeated, answered, facts)
+        if not self.first_id:
+            self.first_id = event_id
+
+    def _id_alone(self, event_id: str, facts: list[Fact]) -> None:
+        """A priming event, or one of a type that the SDKs ignore."""
+        stream = self.stream
+        if not event_id:
+            stream.forget_token()
+        else:
+            if event_id not in stream.seen:
+                self._delivered = True
+                stream.barren = 0
+            stream.saw_id(event_id, None)
+        if self.attempt is not None:
+            self._judge(event_id, None, None, None, facts)
         self.first_id = self.first_id or event_id
 
     def _named_endpoint(self, event: str, data: str | None, facts: list[Fact]) -> None:

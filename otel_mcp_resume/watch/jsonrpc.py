@@ -16,12 +16,16 @@ _ID = r'("[ !#-\[\]-~]*"|-?[0-9]+|null)'
 _VERSION = r'"jsonrpc"\s*:\s*"2\.0"'
 _FRONT = re.compile(rf'\s*\{{\s*(?:{_VERSION}\s*,\s*)?(?:"id"\s*:\s*{_ID}\s*,\s*)?(?:{_VERSION}\s*,\s*)?"(\w+)"\s*:')
 _BACK = re.compile(rf'[,{{]\s*"id"\s*:\s*{_ID}\s*(?:,\s*{_VERSION}\s*)?\}}\s*$')
+_NO_RESPONSE = ('{"method":', '{"jsonrpc":"2.0","method":')
+"""How messages of the Python SDKs begin that are none."""
 _BACK_LENGTH = 400
 """Characters at the end in which an id is looked for; a longer id is found by parsing."""
 
 
 def response_id(data: str) -> str | None:
     """The id of the response in `data` as JSON text (`1`, `"1"`, `null`); None if it is no response."""
+    if data.startswith(_NO_RESPONSE):
+        return None
     if front := _FRONT.match(data):
         written, first = front[1], front[2]
         if first == "method":

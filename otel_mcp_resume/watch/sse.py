@@ -27,6 +27,7 @@ class Block(NamedTuple):
 
 _HEARTBEAT = Block(None, None, None)
 
+_MESSAGE = "event: message\r\n"
 _WHOLE = re.compile(
     r"(?:id: ?([^\r\n\0]*)\r?\n)?(?:event: ?([^\r\n]*)\r?\n)?(?:id: ?([^\r\n\0]*)\r?\n)?data: ?([^\r\n]*)\r?\n\r?\n"
 )
@@ -45,6 +46,25 @@ class SseScanner:
         self._skipped = False
         self._swallow = "\ufeff"
         """No part of the text if it comes next: a byte order mark at first, the second half of a CR LF later."""
+
+    def message(self, text: str) -> tuple[str | None, str] | None:
+        """The id and the data, if `text` is one whole message as the Python SDK writes it; or else it is for `feed`.
+
+        Nearly every piece is one, and this costs a fifth of the long way.
+        """
+        if self._parts or self._swallow:
+            return None
+        head, _, data = text.partition("data: ")
+        end = len(data) - 4
+        if end <= 0 or data.find("\n") != end + 1 or data.find("\r") != end or data[end:] != "\r\n\r\n":
+            return None
+        if head == _MESSAGE:
+            return None, data[:end]
+        if head[:4] == "id: ":
+            event_id, _, rest = head[4:].partition("\r\n")
+            if rest == _MESSAGE and event_id.isprintable():  # so there is no end of a line in it, and no NUL
+                return event_id, data[:end]
+        return None
 
     def feed(self, text: str) -> Sequence[Block]:
         """The blocks that `text` completes, in order."""
