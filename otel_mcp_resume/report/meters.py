@@ -1,6 +1,7 @@
 """Whose meter is used, when numbers go through OpenTelemetry: by the same rules as for traces.
 
 Only one way is in use at a time, whatever the application sets up later: no backend gets a number twice.
+The metrics API is imported when numbers go this way: by default they don't, and it costs a start ten milliseconds.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from opentelemetry import metrics as api
 from opentelemetry import trace
 
 from otel_mcp_resume.report import private
 from otel_mcp_resume.report.fields import SCOPE
-from otel_mcp_resume.report.instruments import Instruments
 from otel_mcp_resume.report.spans import context_of
 from otel_mcp_resume.versions import installed_version
 from otel_mcp_resume.watch.facts import AttemptSettled, StreamReopened
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.metrics import MeterProvider
 
+    from otel_mcp_resume.report.instruments import Instruments
     from otel_mcp_resume.report.metrics import Metrics
     from otel_mcp_resume.sdk.guard import ErrorSink
     from otel_mcp_resume.watch.facts import Fact
@@ -108,7 +108,9 @@ class Meters:
             self._private = None
 
     def _way(self) -> Way:
-        given, global_ = self._given(), api.get_meter_provider()
+        from opentelemetry.metrics import get_meter_provider
+
+        given, global_ = self._given(), get_meter_provider()
         if given is not None and given is not global_:
             return "given"
         if _is_real(global_):
@@ -141,11 +143,15 @@ class Meters:
         return found
 
     def _make(self, way: Way) -> Instruments:
+        from opentelemetry.metrics import get_meter_provider
+
+        from otel_mcp_resume.report.instruments import Instruments
+
         provider = {"given": self._given(), "private": self._private and self._private[0]}.get(way)
         owner = provider or _GLOBAL
         found = _made.get(owner)
         if found is None:
-            meter = (provider or api.get_meter_provider()).get_meter(SCOPE, installed_version() or None)
+            meter = (provider or get_meter_provider()).get_meter(SCOPE, installed_version() or None)
             found = _made[owner] = Instruments(meter)
         return found
 
@@ -155,7 +161,9 @@ class Meters:
 
 def _is_real(provider: MeterProvider) -> bool:
     """Whether it is more than the API's own stand-ins, of which the proxy has no public name."""
-    return not isinstance(provider, api.NoOpMeterProvider) and not type(provider).__name__.startswith("_Proxy")
+    from opentelemetry.metrics import NoOpMeterProvider
+
+    return not isinstance(provider, NoOpMeterProvider) and not type(provider).__name__.startswith("_Proxy")
 
 
 def _context(fact: AttemptSettled | StreamReopened) -> Context | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -29,7 +29,7 @@ RESUMPTION = f"{TRANSPORT}._handle_resumption_request"
 WRITER = f"{TRANSPORT}.post_writer"
 TERMINATE = f"{TRANSPORT}.terminate_session"
 HTTP_LIBRARIES = ("httpx", "httpx2")
-"""mcp 1.x uses the first, 2.x the second. The one that is there is watched, or both."""
+"""mcp 1.x uses the first, 2.x the second."""
 
 HOOKS = (GET_STREAM, POST, RESUMPTION, WRITER, TERMINATE)
 
@@ -37,8 +37,8 @@ Begin = Callable[[Any, tuple[Any, ...], Mapping[str, Any]], "Exchange | None"]
 
 
 def http_hooks() -> tuple[str, ...]:
-    """The hooks on the HTTP libraries that this environment has."""
-    return tuple(f"{library}.AsyncClient.send" for library in HTTP_LIBRARIES if find_spec(library) is not None)
+    """The hooks on the HTTP library that the client of the SDK has imported: no other one is imported by us."""
+    return tuple(f"{library}.AsyncClient.send" for library in HTTP_LIBRARIES if library in sys.modules)
 
 
 def install(runtime: Runtime) -> None:

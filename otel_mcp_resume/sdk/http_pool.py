@@ -6,10 +6,13 @@ so its span is the current one there. Where no MCP exchange is under way, that c
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
-from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+import wrapt
 
 from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.watch.exchange import Leaving
@@ -27,12 +30,29 @@ LEAVING: ContextVar[Leaving | None] = ContextVar("otel_mcp_resume_leaving", defa
 """Set around `send` by the coroutine that awaits it."""
 
 
+_latest: dict[str, Runtime] = {}
+"""By library: whose hook is put in place when it is imported. A registration for that can't be taken back."""
+
+
 def install_pool_hooks(runtime: Runtime) -> None:
-    """Puts the hooks in place of the libraries that this environment has."""
+    """Puts the hooks in place as soon as their libraries are imported: a server never does, and they weigh much."""
     for library in _LIBRARIES:
-        if find_spec(library) is not None:
-            hook = f"{library}.{_METHOD}"
-            runtime.patches.install(hook, library, _METHOD, _wrapper(runtime, hook))
+        is_known = library in _latest
+        _latest[library] = runtime
+        if not is_known:
+            wrapt.register_post_import_hook(_imported, library)  # calls at once, if it is imported already
+        elif library in sys.modules:
+            _install(runtime, library)
+
+
+def _imported(module: ModuleType) -> None:
+    runtime = _latest[module.__name__]
+    runtime.guard(f"{module.__name__}.{_METHOD}", _install)(runtime, module.__name__)
+
+
+def _install(runtime: Runtime, library: str) -> None:
+    hook = f"{library}.{_METHOD}"
+    runtime.patches.install(hook, library, _METHOD, _wrapper(runtime, hook))
 
 
 def _wrapper(runtime: Runtime, hook: str) -> Any:

@@ -164,7 +164,7 @@ class HttpTap:
 
     # -- taps on one response --------------------------------------------------------------------
 
-    def _tap_text(self, response: Any, connection: Connection) -> None:
+    def _tap_text(self, response: Any, connection: Connection) -> None:  # noqa: C901 - two closures over one flag
         read, close = response.aiter_text, response.aclose
         feed, report, fail, over = connection.feed, self._report, self._fail, self._over
         reading = False

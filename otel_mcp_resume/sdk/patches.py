@@ -79,8 +79,10 @@ class Patches:
         """Wraps `module:path` (`Class.method` or a function). Whether it is in place afterwards.
 
         A name that does not exist is no error: the hook is reported as missing. A second call for the same
-        hook changes nothing.
+        hook changes nothing, nor does any after `remove_all`.
         """
+        if not self._enabled:
+            return False
         if hook in self._patches:
             return True
         try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from otel_mcp_resume.records import record
 from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Side, Stream, ViolationRule
 from otel_mcp_resume.rules.verdict import Silence, Verdict
 from otel_mcp_resume.watch.facts import AttemptSettled, Context, Fact, Node, Violated
@@ -19,7 +19,7 @@ def violation_of(reason: Reason) -> ViolationRule | None:
     return _BREACHES.get(reason.value)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binding:
     """What the token of an attempt is bound to."""
 

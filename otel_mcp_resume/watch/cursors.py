@@ -7,15 +7,15 @@ over another client object or another transport of the same process.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
+from otel_mcp_resume.records import record
 from otel_mcp_resume.rules.terms import Generation, Stream
 from otel_mcp_resume.watch.seen import short_key
 
 __all__ = ["ANYWHERE", "CursorMemory", "Received"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Received:
     """What a token was received under."""
 

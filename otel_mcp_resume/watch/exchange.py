@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from otel_mcp_resume.records import record
 from otel_mcp_resume.rules.terms import Generation, Stream
 from otel_mcp_resume.watch.facts import Context
 
@@ -26,7 +26,7 @@ def generation_of(protocol_version: str | None) -> Generation:
     return Generation.STREAMABLE_HTTP
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestHead:
     """A request as it goes out, after all headers were merged."""
 
@@ -52,7 +52,7 @@ class Leaving(NamedTuple):
     token: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResponseHead:
     """The head of the response, after redirects that were followed."""
 

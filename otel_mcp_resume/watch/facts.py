@@ -7,9 +7,9 @@ Durations are seconds on the monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Union
 
+from otel_mcp_resume.records import record
 from otel_mcp_resume.rules.terms import (
     Disconnect,
     DuplicateKind,
@@ -61,7 +61,7 @@ class Node:
         """What `report` made of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """What is known of the exchange that a fact is about. For spans and log records only."""
 
@@ -77,7 +77,7 @@ class Context:
 NO_CONTEXT = Context()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AttemptBegun:
     """A stream is being opened again: the request goes out, or came in. What is never settled was no attempt."""
 
@@ -94,7 +94,7 @@ class AttemptBegun:
     """Seconds since the request came in."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AttemptSettled:
     """One attempt got its verdict."""
 
@@ -121,7 +121,7 @@ class AttemptSettled:
     node: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Violated:
     """A breach of the boundary, whether it belongs to an attempt or not."""
 
@@ -135,7 +135,7 @@ class Violated:
     """The connection that it was seen on, if there is one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamOpened:
     """An SSE connection is open."""
 
@@ -152,7 +152,7 @@ class StreamOpened:
     carrier: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamReopened:
     """A stream that existed before is open again."""
 
@@ -163,7 +163,7 @@ class StreamReopened:
     attempt: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamClosed:
     """An SSE connection ended."""
 
@@ -177,7 +177,7 @@ class StreamClosed:
     last_event_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionOpened:
     """A session was established."""
 
@@ -188,7 +188,7 @@ class SessionOpened:
     carrier: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionClosed:
     """A session ended."""
 
@@ -197,7 +197,7 @@ class SessionClosed:
     node: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DuplicateEvent:
     """An event id appeared again on its stream."""
 
@@ -207,7 +207,7 @@ class DuplicateEvent:
     kind: DuplicateKind
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventsUndelivered:
     """Messages of a server can no longer reach their client."""
 
@@ -217,7 +217,7 @@ class EventsUndelivered:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PendingRequests:
     """The number of unanswered requests of a server to its clients changed by `change`."""
 
@@ -225,7 +225,7 @@ class PendingRequests:
     change: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LedgerEvicted:
     """Remembered ids or streams were dropped to stay within the limit."""
 
@@ -233,7 +233,7 @@ class LedgerEvicted:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventInWindow:
     """An event on a connection whose attempt is not settled yet, or settles with it. For spans only."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from otel_mcp_resume.records import record
 
 __all__ = ["End", "Request"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """What the head of a request says."""
 
@@ -28,7 +29,7 @@ class Request:
     """The headers, in which the trace context of the peer may be."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class End:
     """How the application ended an exchange."""
 
