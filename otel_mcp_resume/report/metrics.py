@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.report.series import INTERNAL_HOOKS, zero_series
-from otel_mcp_resume.report.store import open_store
+from otel_mcp_resume.report.store import is_multiprocess, open_store
+from otel_mcp_resume.report.tally import Tally
 from otel_mcp_resume.rules.terms import Generation, Side, Stream
 from otel_mcp_resume.watch.facts import (
     AttemptSettled,
@@ -55,6 +57,7 @@ class Metrics:
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._store = open_store()
+        self._tallies: dict[tuple[int, Side, Generation, Stream], Tally] = {}
         self._before_next: Callable[[], None] | None = None
         self._moves: dict[type, Callable[[Any, Exemplar | None], None]] = {
             AttemptSettled: self._attempt_settled,
@@ -94,8 +97,20 @@ class Metrics:
             self._sides[side] = None
 
     def event_counter(self, side: Side, generation: Generation, stream: Stream) -> Callable[[], None]:
-        """Counts one SSE message each time it is called. To be asked for once a connection."""
-        return self._store.events(side, generation, stream).inc
+        """Counts one SSE message each time it is called. To be asked for once a connection, in the thread that has it.
+
+        Where processes share files, at once: what is not in them when a worker dies is lost.
+        """
+        increment = self._store.events(side, generation, stream).inc
+        if is_multiprocess():
+            return increment
+        with self._lock:
+            return self._tallies.setdefault((get_ident(), side, generation, stream), Tally(increment)).add
+
+    def _tell(self) -> None:
+        with self._lock:
+            for tally in self._tallies.values():
+                tally.tell()
 
     def record(self, fact: Fact, exemplar: Exemplar | None = None) -> None:
         """Moves what `fact` moves. `exemplar` goes to the counter of attempts and the histograms.
@@ -147,6 +162,7 @@ class Metrics:
 
     def read(self, name: MetricName) -> Iterator[tuple[dict[str, str], float]]:
         """The labels and the value of every series of a counter or a gauge."""
+        self._tell()
         return self._store.read(name)
 
     def collect(self) -> Iterator[Metric]:
@@ -155,6 +171,7 @@ class Metrics:
         Without the `_created` series of prometheus_client: they would double the number of series, are no names of
         ours, and say nothing where every series exists from the start.
         """
+        self._tell()
         for metric in self._store.registry.collect():
             metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             yield metric

@@ -23,8 +23,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _DATA = b"\ndata: "
-_BLANK = b" "
-"""Above the ends of a line, and the end of the body: what begins with it is empty."""
+_BLANK = ord(" ")
+"""Above the ends of a line: what begins with it is empty."""
 _ENDPOINT = b"event: endpoint"
 """The first event of an HTTP+SSE session: an address, not a message."""
 
@@ -75,7 +75,12 @@ class Channels:
                 if is_stream:
                     body = message["body"]
                     at = body.find(_DATA)
-                    if at >= 0 and body[at + 7 : at + 8] > _BLANK and (not is_legacy or body[:15] != _ENDPOINT):
+                    if (
+                        at >= 0
+                        and at + 7 < len(body)
+                        and body[at + 7] > _BLANK
+                        and (not is_legacy or body[:15] != _ENDPOINT)
+                    ):
                         facts = wrote()
                         if facts:
                             report(facts)

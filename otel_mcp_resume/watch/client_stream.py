@@ -10,7 +10,7 @@ from otel_mcp_resume.watch.attempt import Attempt, Binding
 from otel_mcp_resume.watch.attempting import attempt_of, meet
 from otel_mcp_resume.watch.connection import SHOWN_ID, Connection
 from otel_mcp_resume.watch.facts import AttemptBegun, Fact, Node, StreamOpened, StreamReopened
-from otel_mcp_resume.watch.seen import SeenIds, short_key
+from otel_mcp_resume.watch.seen import LONG_ID, SeenIds, short_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,9 +182,12 @@ class ClientStream:
     def saw_id(self, event_id: str, data: str | None) -> DuplicateKind | None:
         """An id was on the wire for an event. What it repeats, if it does."""
         self.has_ids = True
-        self.last_id = event_id if len(event_id) <= SHOWN_ID else event_id[:SHOWN_ID]
-        self.last_key = short_key(event_id)
-        return self.seen.add(event_id, data)
+        if len(event_id) <= LONG_ID:
+            self.last_id = self.last_key = event_id
+            return self.seen.add_key(event_id, data)
+        self.last_id = event_id[:SHOWN_ID]
+        self.last_key = key = short_key(event_id)
+        return self.seen.add_key(key, data)
 
     def forget_token(self) -> None:
         """An empty id was on the wire, which resets the last event id (WHATWG)."""

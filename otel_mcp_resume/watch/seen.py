@@ -10,7 +10,7 @@ from collections import deque
 
 from otel_mcp_resume.rules.terms import DuplicateKind
 
-__all__ = ["EVICTIONS_AT_ONCE", "EventMemory", "SeenIds", "short_key"]
+__all__ = ["EVICTIONS_AT_ONCE", "LONG_ID", "EventMemory", "SeenIds", "short_key"]
 
 LONG_ID = 128
 """Characters. Of a longer id only the hash is kept, so that a hostile peer decides nothing about memory."""
@@ -45,6 +45,10 @@ class EventMemory:
         """`stream` remembers one more id."""
         self._order.append(stream)
         self.size += 1
+        if self.size > self._limit:
+            self._shrink()
+
+    def _shrink(self) -> None:
         while self.size > self._limit and self._order:
             if self._order.popleft().drop_oldest():
                 self.size -= 1
@@ -73,7 +77,10 @@ class SeenIds:
 
         An event without data (a priming event) has no payload, so a message may carry its id without colliding.
         """
-        key = event_id if len(event_id) <= LONG_ID else hash(event_id)
+        return self.add_key(short_key(event_id), data)
+
+    def add_key(self, key: str | int, data: str | None) -> DuplicateKind | None:
+        """The same for the `short_key` of an id."""
         payload = hash(data) if data else None
         payloads = self._payloads
         if key not in payloads:

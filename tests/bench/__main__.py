@@ -11,7 +11,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any
 
-from tests.bench import figures, micro, startup, streams, turns
+from tests.bench import figures, growth, micro, startup, streams, turns
 from tests.bench.arms import AGAIN, BARE, available
 from tests.bench.sink import sink
 
@@ -51,6 +51,8 @@ def compare(options: argparse.Namespace) -> int:
 def main() -> int:
     if sys.argv[1:2] == ["micro"]:
         return micro.main(sys.argv[2:])
+    if sys.argv[1:2] == ["growth"]:
+        return growth.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"all if none is named: {', '.join(NAMES)}")
     parser.add_argument("--arms", nargs="+", choices=available(), help="beside the bare SDK; all that are installed")

@@ -6,7 +6,7 @@ no event loop runs: a fake never waits.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from itertools import count
 from types import SimpleNamespace
@@ -19,15 +19,34 @@ from otel_mcp_resume.sdk.http_tap import HttpTap
 from otel_mcp_resume.sdk.runtime import Runtime
 from otel_mcp_resume.sdk.server import REQUEST, STATEFUL
 from otel_mcp_resume.sdk.server_http import HttpHooks
-from otel_mcp_resume.sdk.server_transport import TransportHooks, observe_receive, observe_send
+from otel_mcp_resume.sdk.server_transport import TransportHooks, _Routing, observe_receive, observe_send
 from otel_mcp_resume.settings import Settings
 from otel_mcp_resume.watch.calls import Tools
+from otel_mcp_resume.watch.server_session import Session
 
-__all__ = ["PATHS", "Walk", "finish", "reference"]
+__all__ = [
+    "ANSWER",
+    "PATHS",
+    "SSE_HEAD",
+    "STANDALONE",
+    "Client",
+    "Hooks",
+    "Server",
+    "Walk",
+    "client_event",
+    "context",
+    "finish",
+    "new_hooks",
+    "reference",
+    "scope",
+    "server_event",
+]
 
 Walk = Callable[[int], Coroutine[Any, Any, None]]
 """Walks a path so many times."""
 Wrapper = Callable[..., Awaitable[Any]]
+Ids = Callable[[int], str]
+"""The id of the event with a number."""
 
 DATA = '{"method":"notifications/message","params":{"level":"info","data":"row 17"},"jsonrpc":"2.0"}'
 ANSWER = '{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"hello"}],"isError":false}}'
@@ -83,33 +102,58 @@ class Transport:
         self._write_stream_reader: Any = None
 
 
+class Hooks:
+    """What is put in place once in a process."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.transports = TransportHooks(runtime, STANDALONE)
+        tools = Tools()
+        managed, bare = HttpHooks(runtime, lambda _: tools), HttpHooks(runtime, lambda _: None)
+        self.entries = (
+            managed.wrapper(STATEFUL, _generation, lambda _, __: None),
+            bare.wrapper(REQUEST, _generation, lambda transport, exchange: self.adopt(transport).serve(exchange)),
+        )
+        clients = ClientHooks(runtime)
+        self.post = clients._exchange(POST, clients._post)
+        self.closed = clients._closed
+        self.send = HttpTap(runtime, "bench").wrapper()
+
+    def adopt(self, transport: Any) -> Session:
+        """Watches a server's transport from now on."""
+        return self.transports.adopt(transport, "bench")
+
+
+def _generation(_: Any) -> Generation:
+    return Generation.STREAMABLE_HTTP
+
+
+def new_hooks() -> Hooks:
+    """Those of a process that has just begun."""
+    return Hooks(Plugin(Settings(), Providers()).runtime)
+
+
 class Server:
     """A server with one session, watched or not."""
 
-    def __init__(self, *, watched: bool, stored: bool) -> None:
-        self.runtime: Runtime = Plugin(Settings(), Providers()).runtime
-        self.watched = watched
-        self.transport = Transport(Store() if stored else None)
-        hooks = TransportHooks(self.runtime, STANDALONE)
+    def __init__(self, hooks: Hooks | None, *, stored: bool, ids: Ids = str) -> None:
+        self.transport = Transport(Store(ids) if stored else None)
         self.routed: list[Any] = []
         self.reader = SimpleNamespace(receive=self._receive)
         self.writer = SimpleNamespace(send=_nothing)
-        self.entries: list[Wrapper] = []
-        if not watched:
+        self._hooks = hooks
+        if hooks is None:
             return
-        guard = self.runtime.guard
-        session = hooks.adopt(self.transport, "bench")
+        guard, report = hooks.runtime.guard, hooks.runtime.report
+        session = hooks.adopt(self.transport)
         if not stored:
-            from otel_mcp_resume.sdk.server_transport import _Routing
+            observe_receive(self.reader, _Routing(session, STANDALONE, report).note, _raise)
+        observe_send(self.writer, guard("bench", partial(hooks.transports._received, session)))
 
-            observe_receive(self.reader, _Routing(session, STANDALONE, self.runtime.report).note, _raise)
-        observe_send(self.writer, guard("bench", partial(hooks._received, session)))
-        tools = Tools()
-        managed, bare = HttpHooks(self.runtime, lambda _: tools), HttpHooks(self.runtime, lambda _: None)
-        self.entries = [
-            managed.wrapper(STATEFUL, lambda _: Generation.STREAMABLE_HTTP, lambda _, __: None),
-            bare.wrapper(REQUEST, lambda _: Generation.STREAMABLE_HTTP, lambda _, e: session.serve(e)),
-        ]
+    def end(self) -> None:
+        """The transport is over."""
+        if self._hooks is not None:
+            self._hooks.transports._ended("bench", self.transport)
 
     async def _receive(self) -> Any:
         return self.routed[0]
@@ -121,7 +165,7 @@ class Server:
             await body(send)
 
         handler: Wrapper = innermost
-        for entry in reversed(self.entries):
+        for entry in reversed(() if self._hooks is None else self._hooks.entries):
             handler = partial(_entered, entry, handler, self.transport)
         await handler(scope, _nothing_received, send or _nothing)
 
@@ -133,11 +177,12 @@ def _entered(entry: Wrapper, wrapped: Wrapper, instance: Any, *args: Any) -> Awa
 class Store:
     """An event store that keeps nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
         self._next = count(1)
 
     async def store_event(self, _: str, __: Any) -> str:
-        return str(next(self._next))
+        return self._ids(next(self._next))
 
 
 async def _nothing(_: Any) -> None:
@@ -152,7 +197,8 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def _scope(method: str) -> Any:
+def scope(method: str) -> Any:
+    """Of a request of the session."""
     return {
         "type": "http",
         "method": method,
@@ -163,9 +209,19 @@ def _scope(method: str) -> Any:
     }
 
 
-def server_event(*, watched: bool, stored: bool) -> Walk:
-    """A notification on the open standalone stream: routed, maybe stored, written."""
-    server = Server(watched=watched, stored=stored)
+def server_event(
+    *,
+    watched: bool,
+    stored: bool,
+    hooks: Hooks | None = None,
+    ids: Ids = str,
+    in_the_end: Callable[[], object] = bool,
+) -> Walk:
+    """A notification on the open standalone stream: routed, maybe stored, written.
+
+    `in_the_end` is called while the stream is still open.
+    """
+    server = Server((hooks or new_hooks()) if watched else None, stored=stored, ids=ids)
     notification = JSONRPCNotification()
     server.routed.append(item(notification))
 
@@ -182,15 +238,16 @@ def server_event(*, watched: bool, stored: bool) -> Walk:
                     event_id = await store.store_event(STANDALONE, notification)
                     written = b"id: %s\r\n%s" % (event_id.encode(), BODY)
                 await send({"type": "http.response.body", "body": written, "more_body": True})
+            in_the_end()
 
-        await server.handle(_scope("GET"), body)
+        await server.handle(scope("GET"), body)
 
     return walk
 
 
 def server_call(*, watched: bool) -> Walk:
     """A tool call without a store: a POST, its message, its answer."""
-    server = Server(watched=watched, stored=False)
+    server = Server(new_hooks() if watched else None, stored=False)
     server.routed.append(None)
     numbers = count(1)
 
@@ -211,7 +268,7 @@ def server_call(*, watched: bool) -> Walk:
 
     async def walk(times: int) -> None:
         for _ in range(times):
-            await server.handle(_scope("POST"), body)
+            await server.handle(scope("POST"), body)
 
     return walk
 
@@ -228,68 +285,86 @@ class Client:
 
     url = "http://127.0.0.1:8000/mcp"
 
-    def __init__(self, *, watched: bool) -> None:
-        self.runtime: Runtime = Plugin(Settings(), Providers()).runtime
-        self.texts: list[str] = []
-        self.outer: Wrapper | None = None
-        self.inner: Wrapper | None = None
-        if watched:
-            hooks = ClientHooks(self.runtime)
-            self.outer = hooks._exchange(POST, hooks._post)
-            self.inner = HttpTap(self.runtime, "bench").wrapper()
+    def __init__(self, hooks: Hooks | None) -> None:
+        self.texts: Iterable[str] = ()
+        self.arriving: Callable[[], AsyncIterator[str]] | None = None
+        """Instead of `texts`, if they take their time."""
+        self._hooks = hooks
+
+    def end(self) -> None:
+        """The transport is over."""
+        if self._hooks is not None:
+            self._hooks.closed(self)
 
     async def _send(self, _: Any) -> Any:
-        async def aiter_text(_: int | None = None) -> AsyncIterator[str]:
+        async def aiter_text() -> AsyncIterator[str]:
             for text in self.texts:
                 yield text
 
         headers = Headers({"content-type": "text/event-stream", "mcp-session-id": "S1"})
-        return SimpleNamespace(status_code=200, headers=headers, aiter_text=aiter_text, aclose=_closed)
+        return SimpleNamespace(
+            status_code=200, headers=headers, aiter_text=self.arriving or aiter_text, aclose=_aclosed
+        )
 
     async def _post(self, _: Any) -> None:
         asked = Headers({name.decode(): value.decode() for name, value in ASKED})
         request = SimpleNamespace(method="POST", url=self.url, headers=asked)
-        response = await (self._send(request) if self.inner is None else self.inner(self._send, None, (request,), {}))
+        hooks = self._hooks
+        response = await (self._send(request) if hooks is None else hooks.send(self._send, None, (request,), {}))
         async for _ in response.aiter_text():
             pass
         await response.aclose()
 
     async def post(self, context: Any) -> None:
         """A request of the SDK, up to the end of its response."""
-        await (self._post(context) if self.outer is None else self.outer(self._post, self, (context,), {}))
+        hooks = self._hooks
+        await (self._post(context) if hooks is None else hooks.post(self._post, self, (context,), {}))
 
 
-async def _closed() -> None:
+async def _aclosed() -> None:
     pass
 
 
-def _context(number: int) -> Any:
+def context(number: int) -> Any:
+    """Of a call, as the transport hands it to its methods."""
     params = {"name": "echo", "arguments": {"text": "hello"}}
     message = JSONRPCRequest(id=number, method="tools/call", params=params)
     return SimpleNamespace(client=None, session_message=SimpleNamespace(message=message))
 
 
-def client_event(*, watched: bool, with_ids: bool) -> Walk:
-    """A notification on the response to a call."""
-    client = Client(watched=watched)
+def client_event(
+    *,
+    watched: bool,
+    with_ids: bool,
+    hooks: Hooks | None = None,
+    ids: Ids = str,
+    in_the_end: Callable[[], object] = bool,
+) -> Walk:
+    """A notification on the response to a call. `in_the_end` is called before the answer."""
+    client = Client((hooks or new_hooks()) if watched else None)
+
+    def texts(times: int) -> Iterator[str]:
+        for number in range(times):
+            event_id = f"id: {ids(number)}\r\n" if with_ids else ""
+            yield f"{event_id}event: message\r\ndata: {DATA}\r\n\r\n"
+        in_the_end()
+        yield f"event: message\r\ndata: {ANSWER % 1}\r\n\r\n"
 
     async def walk(times: int) -> None:
-        ids = (f"id: {number}\r\n" if with_ids else "" for number in range(times))
-        client.texts = [f"{event_id}event: message\r\ndata: {DATA}\r\n\r\n" for event_id in ids]
-        client.texts.append(f"event: message\r\ndata: {ANSWER % 1}\r\n\r\n")
-        await client.post(_context(1))
+        client.texts = texts(times)
+        await client.post(context(1))
 
     return walk
 
 
 def client_call(*, watched: bool) -> Walk:
     """A tool call that is answered at once."""
-    client = Client(watched=watched)
+    client = Client(new_hooks() if watched else None)
 
     async def walk(times: int) -> None:
         for number in range(times):
             client.texts = [f"event: message\r\ndata: {ANSWER % number}\r\n\r\n"]
-            await client.post(_context(number))
+            await client.post(context(number))
 
     return walk
 
