@@ -7,8 +7,8 @@ Only our own functions are ever guarded, never a call of the user's. `BaseExcept
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from typing_extensions import ParamSpec
@@ -31,7 +31,7 @@ class Guard:
     def __call__(self, hook: str, function: Callable[P, T]) -> Callable[P, T | None]:
         """`function`, but any `Exception` in it is reported under `hook` and answered with None."""
 
-        @functools.wraps(function)
+        # No `functools.wraps`: some are made for every connection, and a name of their own weighs more than they do.
         def guarded(*args: P.args, **kwargs: P.kwargs) -> T | None:
             try:
                 return function(*args, **kwargs)
@@ -40,6 +40,10 @@ class Guard:
                 return None
 
         return guarded
+
+    def fail(self, hook: str) -> Callable[[Exception], None]:
+        """Takes what was raised under `hook` and caught on the spot, where a wrapper would cost too much."""
+        return partial(self._report, hook)
 
     def _report(self, hook: str, error: Exception) -> None:
         with contextlib.suppress(Exception):  # the last resort has nowhere left to report to

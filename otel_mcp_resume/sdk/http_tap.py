@@ -45,7 +45,7 @@ class HttpTap:
         self._begins = guard(hook, self._begin)
         self._failed = guard(hook, self._failure)
         self._answered = guard(hook, self._answer)
-        self._fail = guard(hook, _raise)
+        self._fail = guard.fail(hook)
         self._over = guard(hook, self._end)
         self._learned = guard(hook, self._learn)
 
@@ -218,10 +218,6 @@ class HttpTap:
 
     def _learn(self, learn: Callable[[str], None], body: bytes) -> None:
         learn(body.decode("utf-8", "replace"))
-
-
-def _raise(error: Exception) -> None:
-    raise error
 
 
 def _stream_of(exchange: Exchange, head: RequestHead) -> ClientStream | None:

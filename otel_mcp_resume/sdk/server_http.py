@@ -160,7 +160,7 @@ def observed_request(
         return None
     scope, receive, send = found
     exchange = runtime.server.exchange(_request(runtime, scope), generation, tools)
-    channels = Channels(runtime, exchange, receive, send, runtime.guard(hook, _raise))
+    channels = Channels(runtime, exchange, receive, send, runtime.guard.fail(hook))
     return channels, _replaced(args, kwargs, channels)
 
 
@@ -182,10 +182,6 @@ def _request(runtime: Runtime, scope: Scope) -> Request:
         server_address=server[0],
         server_port=server[1],
     )
-
-
-def _raise(error: Exception) -> None:
-    raise error
 
 
 def _channels(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Scope, Any, Any] | None:

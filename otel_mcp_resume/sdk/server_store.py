@@ -36,7 +36,7 @@ class ObservedStore(Proxy):
 
     def __init__(self, store: Any, session: Session, runtime: Runtime, hook: str) -> None:
         super().__init__(store)
-        fail = runtime.guard(hook, _raise)
+        fail = runtime.guard.fail(hook)
         self.store_event: Method = _observed_storing(store, session, runtime.report, fail)
         self.replay_events_after: Method = _observed_replaying(store, session, runtime.report, fail)
 
@@ -113,7 +113,3 @@ def _failed(session: Session, report: Report, stream_id: Any, message: Any) -> N
     kind, request_id, facts = told_apart(session, message)
     report(facts)
     report(session.store_failed(stream_id, kind, request_id, is_message=True))
-
-
-def _raise(error: Exception) -> None:
-    raise error

@@ -4,7 +4,6 @@ moment at which a stream goes live.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.sdk.server_http import current_exchange
@@ -22,18 +21,22 @@ class ObservedStreams(dict[Any, Any]):
     def __init__(self, session: Session, streams: dict[Any, Any], runtime: Runtime, hook: str) -> None:
         super().__init__(streams)
         self.session = session
-        registered: Callable[[Any], None] = runtime.guard(hook, self._note)
         self._report = runtime.report
-        self._registered = registered
-        self._unregistered: Callable[[Any], None] = runtime.guard(hook, self._forget)
+        self._fail = runtime.guard.fail(hook)
         for name in streams:  # the plugin came later than the transport
             runtime.report(session.registered(str(name), None))
 
-    def _note(self, name: Any) -> None:
-        self._report(self.session.registered(str(name), current_exchange()))
+    def _registered(self, name: Any) -> None:
+        try:
+            self._report(self.session.registered(str(name), current_exchange()))
+        except Exception as error:  # noqa: BLE001 - ours alone: the transport's own dictionary has changed before
+            self._fail(error)
 
-    def _forget(self, name: Any) -> None:
-        self.session.unregistered(str(name))
+    def _unregistered(self, name: Any) -> None:
+        try:
+            self.session.unregistered(str(name))
+        except Exception as error:  # noqa: BLE001 - see above
+            self._fail(error)
 
     def __setitem__(self, name: Any, pair: Any) -> None:
         super().__setitem__(name, pair)

@@ -92,7 +92,7 @@ class TransportHooks:
             routed = _Routing(session, self._standalone, report)
             observe_send(transport._read_stream_writer, received)  # noqa: SLF001 - what is hooked into
             if not session.is_stored:  # otherwise the store sees each message, at the same moment
-                observe_receive(transport._write_stream_reader, routed.note, guard(hook, _raise))  # noqa: SLF001 - see above
+                observe_receive(transport._write_stream_reader, routed.note, guard.fail(hook))  # noqa: SLF001 - see above
 
         def connect_wrapper(
             wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -197,7 +197,3 @@ def observe_receive(stream: Any, note: Note, fail: Callable[[Exception], None]) 
         return item
 
     below.receive = observed_receive
-
-
-def _raise(error: Exception) -> None:
-    raise error

@@ -202,7 +202,7 @@ class ServerAttempt:
             return self._judge_tokenless()
         if self.debt.cursor is None:
             return self._unknown()
-        waiting = {event.event_id for event in self._exchange.replay}
+        waiting = {event.event_id for event in self._exchange.replay or ()}
         missed = self.debt.unwritten(waiting, closed=self._closed) + self.debt.disorder
         return self._settle(Outcome.GAP, Reason.UNDELIVERED, missed) if missed else self._proven()
 

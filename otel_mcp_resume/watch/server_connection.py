@@ -77,11 +77,11 @@ class ServerConnection:
         """The stream whose live messages come here, if a store keeps them."""
         self.queue: deque[str | Subject] = deque()
         """The live messages on their way to this connection, in order: ids of the store, or what they mean."""
-        self.replay: deque[Replayed] = deque()
+        self.replay: deque[Replayed] | None = None
         """The events of the store on their way to it. They come first."""
         self.strays: dict[str, None] = {}
         """Events that were written before the store told whether they belong to this session."""
-        self.doubled: set[str] = set()
+        self.doubled: frozenset[str] = frozenset()
         """Events that come from the store and live as well."""
         self.is_open = False
         """Whether it is an event stream that has not ended yet."""
@@ -175,6 +175,12 @@ class ServerConnection:
             attempt.is_settled = True
             return attempt
         return self.attempt
+
+    def replaying(self) -> deque[Replayed]:
+        """The queue of a replay, which most connections never have. Holds the lock."""
+        if self.replay is None:
+            self.replay = deque()
+        return self.replay
 
     def refresh(self) -> None:
         """Looks again whether anything is under judgement. Holds the lock."""

@@ -133,7 +133,7 @@ class Exchange(ServerConnection):
             self.is_over = True
             self.session = self.stream = self.live = self.attempt = self.tools = None
             self.queue.clear()
-            self.replay.clear()
+            self.replay = None
             self.strays.clear()
             self.calls.clear()
             return facts

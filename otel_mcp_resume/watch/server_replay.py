@@ -42,16 +42,16 @@ class Replay:
             if session.is_finished or exchange.is_over:
                 return
             attempt = exchange.expect_replay()
-            debt = attempt.debt
+            debt, replay = attempt.debt, exchange.replaying()
             event_id = event_id or debt.next_unnamed() or ""
             found = self._find(event_id, attempt)
             if found is None:
                 event = Replayed(event_id, None, 0)
-                exchange.replay.append(event)
+                replay.append(event)
                 if event_id and session.storing:
                     session.strays[event_id] = event, exchange
                 return
-            exchange.replay.append(Replayed(event_id, found.stream, found.seq))
+            replay.append(Replayed(event_id, found.stream, found.seq))
             if found.stream is debt.stream:
                 debt.hand_over(event_id, found.seq)
 
@@ -90,7 +90,7 @@ def recognise_stray(session: Session, event_id: str, stream_name: str, seq: int)
     if event.stream is attempt.debt.stream:
         attempt.debt.hand_over(event_id, seq)
     if exchange.live is event.stream:
-        exchange.doubled.add(event_id)
+        exchange.doubled |= {event_id}
         exchange.is_plain = False
     return attempt.judge()
 

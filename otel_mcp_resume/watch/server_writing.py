@@ -90,7 +90,7 @@ def written_from_router(exchange: ServerConnection, item: str | Subject) -> Sequ
     facts: list[Fact] = []
     seq = stream.events.get(item, 0)
     if item in exchange.doubled:
-        exchange.doubled.discard(item)
+        exchange.doubled -= {item}
         facts.append(_redelivered(exchange, stream.kind))
     if attempt is not None and exchange.is_foreign:
         facts += attempt.breach(Reason.CROSS_STREAM_REPLAY)
