@@ -39,30 +39,31 @@ class Reporter:
         self._metrics = metrics
         self._log = log
         self._on_error = on_error
-        self._spans = spans
-        self._meters = meters
+        ways = (
+            ("report.spans", spans),
+            ("report.metrics", self._count),
+            ("report.metrics", meters),
+            ("report.log", self._write),
+        )
+        self._ways = tuple((hook, way) for hook, way in ways if way is not None)
 
     def __call__(self, facts: Iterable[Fact]) -> None:
         """All numbers move before the first record is written, so that a log that fails or is slow costs none."""
         facts = tuple(facts)
         if not facts:
             return
-        if self._spans is not None:
+        for hook, way in self._ways:
             for fact in facts:
-                self._try("report.spans", self._spans, fact)
-        for fact in facts:
-            self._try("report.metrics", self._metrics.record, fact, _exemplar(fact))
-        if self._meters is not None:
-            for fact in facts:
-                self._try("report.metrics", self._meters, fact)
-        for fact in facts:
-            self._try("report.log", self._log, fact, _trace(fact))
+                try:
+                    way(fact)
+                except Exception as error:  # noqa: BLE001 - one number must not cost the others, the log is not ours
+                    self._on_error(hook, error)
 
-    def _try(self, hook: str, report: Callable[..., None], *arguments: object) -> None:
-        try:
-            report(*arguments)
-        except Exception as error:  # noqa: BLE001 - one number must not cost the others, and the log is the application's
-            self._on_error(hook, error)
+    def _count(self, fact: Fact) -> None:
+        self._metrics.record(fact, _exemplar(fact))
+
+    def _write(self, fact: Fact) -> None:
+        self._log(fact, _trace(fact))
 
 
 def _trace(fact: Fact) -> Trace | None:
