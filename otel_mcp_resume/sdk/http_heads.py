@@ -47,5 +47,8 @@ def _session(headers: Any) -> str | None:
 
     The SDK joins several headers in the same way, and sends that. No id has a space in it.
     """
-    named = [session_id for value in headers.get_list("mcp-session-id") for session_id in value.split(", ")]
+    values = headers.get_list("mcp-session-id")
+    if len(values) == 1 and " " not in values[0]:
+        return values[0] or None
+    named = [session_id for value in values for session_id in value.split(", ")]
     return ", ".join(dict.fromkeys(named)) or None

@@ -53,4 +53,6 @@ def _parsed_id(data: str) -> str | None:
 
 def id_text(value: Any) -> str:
     """A JSON-RPC id as JSON text."""
+    if type(value) is int:  # as all SDKs count
+        return str(value)
     return json.dumps(value)

@@ -41,7 +41,7 @@ WORKLOADS = {
         Workload("stream", "event of a stream", "burst", 500, 40, 6, messages=1),
         Workload("stored", "event of a stream, with an event store", "burst", 500, 40, 6, stored=True, messages=1),
         Workload("calls", "tool call", "echo", 50, 60, 6),
-        Workload("resume", "cut and resumed call", "cut", 10, 60, 6, stored=True, messages=3, attempts=1),
+        Workload("resume", "cut and resumed call", "cut", 10, 40, 3, stored=True, messages=3, attempts=1),
     )
 }
 
