@@ -42,6 +42,9 @@ class Deadlines:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._is_idle = False
+        """Whether the thread waits for any item at all. If it waits for a time, that comes before any later item's, be
+        its own item there still or not, so nobody wakes it: that would cost each attempt a switch of threads."""
 
     def after_fork(self) -> None:
         """In a forked child the thread is gone, the lock may be held by nobody, and the items are the parent's."""
@@ -54,7 +57,7 @@ class Deadlines:
                 return
             self._due[id(item)] = (self._clock() + self.seconds, item)
             if self._thread is not None:
-                if len(self._due) == 1:
+                if self._is_idle:
                     self._changed.notify()
                 return
             thread = threading.Thread(target=self._work, name="otel-mcp-resume-deadlines", daemon=True)
@@ -98,7 +101,9 @@ class Deadlines:
         with self._changed:
             while not self._closed:
                 if not self._due:
+                    self._is_idle = True
                     self._changed.wait()
+                    self._is_idle = False
                     continue
                 key, (due, item) = next(iter(self._due.items()))
                 left = due - self._clock()
