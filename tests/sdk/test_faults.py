@@ -62,7 +62,7 @@ ON_THE_PATH = (
     "report.spans",
     "report.tracing",
 )
-COUNTED_BY = {"report.metrics.Metrics.internal_error", "report.metrics.Metrics.collect"}
+COUNTED_BY = {f"report.metrics.Metrics.{name}" for name in ("internal_error", "collect", "_tell")}
 OUTERMOST = {"watch.deadlines.Deadlines._work"}
 """Where a thread of ours begins, there is nobody around it to count."""
 POINTS = [point for point in points(*ON_THE_PATH) if point.name not in COUNTED_BY | OUTERMOST]
