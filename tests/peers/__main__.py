@@ -1,0 +1,73 @@
+"""`python -m tests.peers` plays every scene with every pair, and prints what happened as tables in Markdown."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import tempfile
+from collections import Counter
+from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
+from pathlib import Path
+
+from tests.peers.nodejs import install
+from tests.peers.pairs import Meeting, meetings
+from tests.peers.scenes import SCENES
+from tests.peers.stage import OURS, Report
+
+HEAD = "| scene | on the wire | reached the application | client side | server side |\n|---|---|---|---|---|"
+
+
+def main() -> int:
+    """1 if anything was said that is not expected."""
+    logging.disable(logging.CRITICAL)
+    wrong = 0
+    with tempfile.TemporaryDirectory() as home:
+        install(Path(home))
+        for (client, server), scenes in groupby(meetings(), lambda each: (each.client, each.server)):
+            print(f"\n### Client: {_name(client)}. Server: {_name(server)}\n\n{HEAD}")
+            for meeting in scenes:
+                report = meeting.play(Path(home))
+                wrong += _is_wrong(meeting, report)
+                print(_row(meeting, report), flush=True)
+    print(f"\n{wrong} of them unexpected." if wrong else "\nAll as expected.")
+    return int(bool(wrong))
+
+
+def _name(kind: str) -> str:
+    python = f"the Python SDK {version('mcp')}"
+    if kind == "fastmcp":
+        try:
+            return f"FastMCP {version('fastmcp')}"
+        except PackageNotFoundError:
+            return "FastMCP"
+    return {"python": python, "sdk1": "the TypeScript SDK 1.x", "sdk2": "the TypeScript SDK 2.x"}[kind]
+
+
+def _is_wrong(meeting: Meeting, report: Report) -> bool:
+    said = (report.client_said, report.server_said)
+    return said != (meeting.expected("client"), meeting.expected("server")) or bool(report.faults)
+
+
+def _row(meeting: Meeting, report: Report) -> str:
+    results = [each for each in report.results if each.split(":")[0] in ("wait", "poll", "count")]
+    arrived = ", ".join([*report.heard, *results])
+    sides = [
+        _said(meeting.client, report.client_said, [word for word in report.words if word.startswith("client")]),
+        _said(meeting.server, report.server_said, [word for word in report.words if word.startswith("server")]),
+    ]
+    mark = " **unexpected**" if _is_wrong(meeting, report) else ""
+    cells = [SCENES[meeting.scene].title + mark, "<br>".join(report.telling_wire), arrived, *sides]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _said(whose: str, said: Counter[str], words: list[str]) -> str:
+    """A peer that nobody watches has only its own words."""
+    if whose not in OURS:
+        own = "; ".join(dict.fromkeys(word.partition(": ")[2] for word in words))
+        return f"(not watched) {own}".strip()
+    return "<br>".join(f"{what}{f' ({count})' if count > 1 else ''}" for what, count in said.items()) or "nothing"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
