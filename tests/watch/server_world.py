@@ -21,7 +21,7 @@ from otel_mcp_resume.watch.server import End, Exchange, Request, ServerWatch, Se
 from otel_mcp_resume.watch.server_replay import Replay
 from otel_mcp_resume.watch.server_session import NOTIFICATION, REQUEST, RESPONSE
 
-__all__ = ["GET_STREAM", "Wire", "World"]
+__all__ = ["GET_STREAM", "Wire", "World", "seen_and_cut"]
 
 GET_STREAM = "_GET_stream"
 F = TypeVar("F")
@@ -205,3 +205,13 @@ class Replaying:
 
     def returned(self, name: str | None) -> None:
         self.world.take(self.replay.returned(name))
+
+
+def seen_and_cut(world: World) -> tuple[Session, str]:
+    """A session whose standalone stream was cut after one message."""
+    session = world.session()
+    wire = world.get(session)
+    seen = world.emit(session)
+    wire.write().drop(session)
+    world.facts.clear()
+    return session, seen

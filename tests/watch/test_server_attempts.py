@@ -1,30 +1,18 @@
-"""The verdicts of the server column, each from the ledger, each as soon as it is certain."""
+"""A re-opening that shows a token: verdicts from the ledger, each as soon as it is certain."""
 
 from __future__ import annotations
 
 import pytest
 
-from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Stream, UndeliveredCause, ViolationRule
-from otel_mcp_resume.watch.facts import AttemptSettled, StreamReopened
-from otel_mcp_resume.watch.server import Request, Session
+from otel_mcp_resume.rules.terms import Outcome, Reason, Stream, UndeliveredCause, ViolationRule
+from otel_mcp_resume.watch.facts import AttemptSettled
 from otel_mcp_resume.watch.server_session import RESPONSE
-from tests.watch.server_world import GET_STREAM, Wire, World
+from tests.watch.server_world import GET_STREAM, World, seen_and_cut
 
 COMPLETE = (Outcome.PROVEN, Reason.REPLAY_COMPLETE)
 NOTHING = (Outcome.PROVEN, Reason.NOTHING_OWED)
 UNDELIVERED = (Outcome.GAP, Reason.UNDELIVERED)
 UNKNOWN = (Outcome.GAP, Reason.UNKNOWN_TOKEN_ACCEPTED)
-EVICTED = (Outcome.UNPROVEN, Reason.LEDGER_EVICTED)
-
-
-def seen_and_cut(world: World) -> tuple[Session, str]:
-    """A session whose standalone stream was cut after one message."""
-    session = world.session()
-    wire = world.get(session)
-    seen = world.emit(session)
-    wire.write().drop(session)
-    world.facts.clear()
-    return session, seen
 
 
 @pytest.fixture
@@ -285,166 +273,3 @@ class TestWithToken:
         assert world.verdicts == [UNDELIVERED]
         wire.end()
         assert len(world.verdicts) == 1
-
-
-class TestWithoutToken:
-    def test_the_first_opening_is_no_attempt(self, world: World) -> None:
-        session = world.session()
-        world.emit(session)
-        world.get(session)
-        assert world.verdicts == []
-
-    def test_nothing_owed(self, world: World) -> None:
-        session, _ = seen_and_cut(world)
-        world.get(session)
-        assert world.verdicts == [NOTHING]
-
-    def test_what_waits_in_the_store_is_owed_and_counts_when_it_is_overtaken(self, world: World) -> None:
-        session, _ = seen_and_cut(world)
-        world.emit(session), world.emit(session)
-        wire = world.get(session)
-        assert world.verdicts == [UNDELIVERED]
-        assert world.of(AttemptSettled)[0].missed_events == 2
-        assert world.undelivered == {}
-        world.emit(session)
-        wire.write()
-        assert world.undelivered == {UndeliveredCause.SKIPPED: 2}
-
-    def test_an_old_loss_does_not_make_every_later_reopening_a_gap(self, world: World) -> None:
-        session = world.session(stored=False)
-        world.emit(session)
-        assert world.undelivered == {UndeliveredCause.NO_STREAM: 1}
-        for _ in range(3):
-            world.get(session).drop(session)
-        assert world.verdicts == [NOTHING, NOTHING]
-
-    def test_a_loss_since_the_last_opening_is_a_gap_once(self, world: World) -> None:
-        session = world.session(stored=False)
-        world.get(session).drop(session)
-        world.emit(session)
-        for _ in range(2):
-            world.get(session).drop(session)
-        assert world.verdicts == [UNDELIVERED, NOTHING]
-
-    def test_a_head_after_the_window_still_knows_what_was_owed(self, world: World) -> None:
-        session = world.session(stored=False)
-        world.get(session).drop(session)
-        world.emit(session)
-        exchange = world.watch.exchange(Request("GET", session_id="A"))
-        session.serve(exchange)
-        world.take(session.registered(GET_STREAM, exchange))
-        assert world.verdicts == []
-        Wire(world, exchange).head(200, "A")
-        assert world.verdicts == [UNDELIVERED]
-
-    def test_refused_because_it_is_still_open(self, world: World) -> None:
-        session = world.session()
-        world.get(session)
-        exchange = world.watch.exchange(Request("GET", session_id="A"))
-        session.serve(exchange)
-        Wire(world, exchange).head(409, "A", event_stream=False).end(finished=True)
-        assert world.verdicts == []
-
-    def test_a_replay_that_nobody_asked_for(self, world: World) -> None:
-        session, _ = seen_and_cut(world)
-        missed = world.emit(session)
-        wire = world.get(session, live=False)
-        wire.replay(session, [missed])
-        assert world.verdicts == [(Outcome.GAP, Reason.REPLAY_WITHOUT_TOKEN)]
-        assert world.violations == [ViolationRule.REPLAY_WITHOUT_TOKEN]
-
-    def test_a_replay_on_the_first_opening_is_a_violation_and_no_attempt(self, world: World) -> None:
-        session = world.session()
-        missed = [world.emit(session), world.emit(session)]
-        world.get(session, live=False).replay(session, missed)
-        assert world.verdicts == []
-        assert world.violations == [ViolationRule.REPLAY_WITHOUT_TOKEN]
-
-    def test_of_a_session_that_was_connected_before_anybody_watched(self, world: World) -> None:
-        session = world.watch.session("A", standalone=GET_STREAM, is_blind=True)
-        for _ in range(2):
-            world.get(session).drop(session)
-        assert world.verdicts == [EVICTED]
-
-    def test_downtime(self, world: World) -> None:
-        session, _ = seen_and_cut(world)
-        world.now += 7
-        world.get(session)
-        assert [fact.downtime for fact in world.of(StreamReopened)] == [7]
-        assert world.of(AttemptSettled)[0].downtime == 7
-
-
-class TestHead:
-    @pytest.mark.parametrize(
-        ("status", "reason"),
-        [
-            (400, Reason.BAD_REQUEST),
-            (401, Reason.UNAUTHORIZED),
-            (403, Reason.UNAUTHORIZED),
-            (404, Reason.SESSION_NOT_FOUND),
-            (405, Reason.NOT_SUPPORTED),
-            (406, Reason.OTHER_4XX),
-            (409, Reason.STREAM_CONFLICT),
-        ],
-    )
-    def test_refused(self, world: World, status: int, reason: Reason) -> None:
-        exchange = world.watch.exchange(Request("GET", session_id="gone", token="3"))
-        Wire(world, exchange).head(status, None, event_stream=False).end(finished=True)
-        assert world.verdicts == [(Outcome.REJECTED, reason)]
-
-    def test_an_error(self, world: World) -> None:
-        exchange = world.watch.exchange(Request("GET", session_id="A", token="3"))
-        Wire(world, exchange).head(500, None, event_stream=False).end(finished=True)
-        assert world.verdicts == [(Outcome.FAILED, Reason.SERVER_ERROR)]
-
-    def test_no_response_at_all(self, world: World) -> None:
-        Wire(world, world.watch.exchange(Request("GET", session_id="A", token="3"))).end()
-        assert world.verdicts == [(Outcome.FAILED, Reason.SERVER_ERROR)]
-
-    def test_another_session(self, world: World) -> None:
-        session = world.session("B")
-        exchange = world.watch.exchange(Request("GET", session_id="A", token="3"))
-        session.serve(exchange)
-        Wire(world, exchange).head(200, "B")
-        assert world.verdicts == [(Outcome.GAP, Reason.SESSION_CHANGED)]
-
-    def test_an_orphan(self, world: World) -> None:
-        session = world.session(None)
-        world.get(session, world.emit(session), header=None)
-        assert world.verdicts == [(Outcome.GAP, Reason.ORPHAN_TOKEN_ACCEPTED)]
-        assert world.violations == [ViolationRule.ORPHAN_TOKEN_ACCEPTED]
-
-    def test_no_store(self, world: World) -> None:
-        world.get(world.session(stored=False), "3")
-        assert world.verdicts == [(Outcome.UNPROVEN, Reason.NO_EVENT_STORE)]
-
-    def test_a_session_that_began_elsewhere(self, world: World) -> None:
-        session = world.watch.session("A", standalone=GET_STREAM, is_stored=True)
-        world.get(session, "3")
-        assert world.verdicts == [EVICTED]
-
-    def test_a_token_on_a_post_is_no_attempt(self, world: World) -> None:
-        exchange = world.watch.exchange(Request("POST", session_id="A", token="3"))
-        Wire(world, exchange).head(200, "A").end(finished=True)
-        assert world.verdicts == []
-
-    @pytest.mark.parametrize(
-        ("method", "status", "verdict"),
-        [
-            ("POST", 200, (Outcome.UNPROVEN, Reason.NOT_RESUMABLE)),
-            ("GET", 405, (Outcome.REJECTED, Reason.NOT_SUPPORTED)),
-            ("POST", 500, (Outcome.FAILED, Reason.SERVER_ERROR)),
-        ],
-    )
-    def test_stateless(self, world: World, method: str, status: int, verdict: tuple[Outcome, Reason]) -> None:
-        exchange = world.watch.exchange(Request(method, token="3"), Generation.STATELESS)
-        Wire(world, exchange).head(status, None, event_stream=False).end(finished=True)
-        assert world.verdicts == [verdict]
-
-    def test_sse_begins_a_session_with_every_connection(self, world: World) -> None:
-        session = world.watch.session("", standalone="session", generation=Generation.SSE)
-        exchange = world.watch.exchange(Request("GET", token="5"), Generation.SSE)
-        session.serve(exchange)
-        Wire(world, exchange).head(200, None)
-        assert world.verdicts == [(Outcome.GAP, Reason.SESSION_CHANGED)]
-        assert world.of(AttemptSettled)[0].stream is Stream.SESSION
