@@ -14,6 +14,7 @@ import yaml
 
 from tests.peers.scenes import SCENES
 from tests.peers.stage import OURS, Cast, Report, perform
+from tests.wire.driven.steps import sdk_is_modern
 
 __all__ = ["Meeting", "meetings"]
 
@@ -24,6 +25,8 @@ PAIRS = (
     ("sdk2", "python"),
     ("fastmcp", "python"),
     ("python", "fastmcp"),
+    ("python-2026", "sdk2-2026"),
+    ("sdk2-2026", "python-2026"),
 )
 EXPECTED: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("expected.yaml").read_text())
 
@@ -41,7 +44,7 @@ class Meeting:
 
     @property
     def runs_node(self) -> bool:
-        return {self.client, self.server} & {"sdk1", "sdk2"} != set()
+        return any(whose.startswith("sdk") for whose in (self.client, self.server))
 
     def expected(self, side: str) -> Counter[str]:
         """Empty for a side that nobody watches."""
@@ -69,6 +72,8 @@ def meetings() -> Iterator[Meeting]:
     for client, server in PAIRS:
         if "fastmcp" in (client, server) and find_spec("fastmcp") is None:
             continue  # version 4 needs mcp 2.x
+        if "python-2026" in (client, server) and not sdk_is_modern():
+            continue
         for name, scene in SCENES.items():
             if server in scene.servers:
                 yield Meeting(client, server, name)

@@ -10,6 +10,8 @@ from tests.peers.stage import Play, Stage
 __all__ = ["SCENES", "Scene"]
 
 KINDS = ("python", "fastmcp", "sdk1", "sdk2")
+STATELESS = ("python-2026", "sdk2-2026")
+"""The generation without sessions, which is a peer of its own here: it shares no scene with the others."""
 CLOSE_STANDALONE = ("python", "sdk1", "sdk2")
 """Servers that offer their tools to close the standalone stream. FastMCP offers only a request's."""
 
@@ -140,9 +142,29 @@ async def session_gone_and_used(stage: Stage) -> None:
     await stage.call("count")
 
 
+async def stateless_healthy(stage: Stage) -> None:
+    await stage.call("count")
+    await stage.client.listen()
+    await stage.call("announce")
+    await stage.hears("tools changed")
+    await stage.client.unlisten()
+    await stage.call("count")
+
+
+async def listen_cut(stage: Stage) -> None:
+    """The application listens again, as it has to."""
+    await stage.client.listen()
+    await stage.cut(await stage.stream("POST", "subscriptions/listen"))
+    await stage.client.listen()
+    await stage.call("announce")
+    await stage.hears("tools changed")
+    await stage.client.unlisten()
+
+
 CALL = frozenset({"before", "after", "wait: done"})
 POLL = frozenset({"before", "after", "poll: done"})
 NEWS = frozenset({"news 1", "news 2"})
+CHANGED = frozenset({"tools changed"})
 SHORT = 4.0
 """Seconds, where a server may leave a stream open and empty, so that the proof has to run out."""
 
@@ -170,6 +192,10 @@ SCENES = {
     ),
     "answer_without_store": Scene("a call's stream is cut, and nothing is kept", answer_without_store, None, CALL),
     "session_gone": Scene("a new instance answers, which does not know the session", session_gone, "ordered", NEWS),
+    "stateless_healthy": Scene(
+        "calls, and a subscription", stateless_healthy, None, CHANGED | {"count: done"}, servers=STATELESS
+    ),
+    "listen_cut": Scene("a subscription is cut and made again", listen_cut, None, CHANGED, servers=STATELESS),
     "session_gone_and_used": Scene(
         "the same, and the application calls on", session_gone_and_used, "ordered", NEWS | {"count: done"}
     ),

@@ -29,7 +29,7 @@ async def serving(kind: str, store: str | None, home: Path | None, words: Callab
 
     `words` is called with what an unwatched SDK reports as an error.
     """
-    if kind in ("python", "fastmcp"):
+    if kind in ("python", "python-2026", "fastmcp"):
         async with running(fastmcp_app(store) if kind == "fastmcp" else python_app(store)) as port:
             yield port
     else:
@@ -38,7 +38,8 @@ async def serving(kind: str, store: str | None, home: Path | None, words: Callab
         def told(message: dict[str, Any]) -> None:
             words(f"server: {message['problem']}")
 
-        async with running_script(home, "server.mjs", kind, store or "none", told=told) as script:
+        command = ["modern.mjs"] if kind == "sdk2-2026" else ["server.mjs", kind, store or "none"]
+        async with running_script(home, *command, told=told) as script:
             yield await script.port
 
 
@@ -99,6 +100,8 @@ def _add_tools(server: Any, context: type, forget: Callable[[], Awaitable[None]]
     async def announce(ctx: Any) -> None:
         nonlocal news
         news += 1
+        if hasattr(ctx, "notify_tools_changed"):
+            await ctx.notify_tools_changed()  # reaches those who listen, in the generation without sessions
         await ctx.session.send_log_message("info", f"news {news}")
 
     async def wait(ctx: Any) -> None:

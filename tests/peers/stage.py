@@ -18,7 +18,7 @@ from tests.sdk.server_side import quiet
 
 __all__ = ["OURS", "Cast", "Play", "Report", "Stage", "perform"]
 
-OURS = ("python", "fastmcp")
+OURS = ("python", "python-2026", "fastmcp")
 """Peers that run in this process and are watched."""
 LIMIT = 30.0
 SCENE_LIMIT = 90.0
@@ -111,12 +111,12 @@ class Stage:
         return self.proxy.log.find(method, call)[-1]
 
     async def cut(self, exchange: Exchange) -> None:
-        """Ends the connection. GETs are held from now on; returns when both sides have noticed."""
-        before = self.said.closed_streams("server")
+        """Ends the connection. GETs are held from now on; returns when the sides that are watched have noticed."""
+        sides = [side for side, whose in (("client", self.cast.client), ("server", self.cast.server)) if whose in OURS]
+        before = {side: self.said.closed_streams(side) for side in sides}
         self.proxy.hold_gets()
         self.proxy.cut(exchange)
-        if self.server_is_watched:
-            await self.until(lambda: self.said.closed_streams("server") > before)
+        await self.until(lambda: all(self.said.closed_streams(side) > before[side] for side in sides))
 
     async def come_back(self) -> None:
         """Until the client's next GET is held."""

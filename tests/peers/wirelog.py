@@ -100,7 +100,12 @@ def read_event(exchange: Exchange, block: str) -> None:
 
 
 def _is_telling(exchange: Exchange) -> bool:
-    return exchange.method != "POST" or exchange.end == "cut" or (exchange.status or 0) >= 400
+    return (
+        exchange.method != "POST"
+        or exchange.call == "subscriptions/listen"
+        or exchange.end == "cut"
+        or (exchange.status or 0) >= 400
+    )
 
 
 def _call(body: bytes) -> str:
