@@ -44,11 +44,13 @@ class Row:
     lowest: bool = False
     """Whether every dependency is the oldest that we say we work with."""
     also: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    """Dependency groups beside `test`."""
 
 
 ROWS = (
-    Row("newest-2", "mcp<3", full=True, once=True),
-    Row("newest-1", "mcp<2", full=True),
+    Row("newest-2", "mcp<3", full=True, once=True, groups=("peers", "fastmcp")),
+    Row("newest-1", "mcp<2", full=True, groups=("peers",)),
     Row("2.0.1", "mcp==2.0.1", python="3.12"),
     Row("1.23.3", "mcp==1.23.3", python="3.13"),
     Row(
@@ -155,7 +157,7 @@ def run_tests(workshop: Workshop, row: Row, extra: Sequence[str]) -> Result:
     if python is None and row.light:
         return Result(row.name, remark=f"not run: no Python {row.python} here")
     remark = "" if python else f"with Python {BASE}: no {row.python} here."
-    interpreter = workshop.environment(row, python or sys.executable, "test")
+    interpreter = workshop.environment(row, python or sys.executable, "test", *row.groups)
     report = workshop.tree / f"{row.name}.xml"
     command = [
         str(interpreter),
