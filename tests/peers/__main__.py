@@ -1,4 +1,4 @@
-"""`python -m tests.peers` plays every scene with every pair, and prints what happened as tables in Markdown."""
+"""`python -m tests.peers [CLIENT>SERVER ...]` plays every scene, and prints what happened as tables in Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 import sys
 import tempfile
 from collections import Counter
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Sequence
+from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 
@@ -18,13 +19,15 @@ from tests.peers.stage import OURS, Report
 HEAD = "| scene | on the wire | reached the application | client side | server side |\n|---|---|---|---|---|"
 
 
-def main() -> int:
-    """1 if anything was said that is not expected."""
+def main(pairs: Sequence[str]) -> int:
+    """Plays these pairs, or all if none is named. 1 if anything was said that is not expected."""
     logging.disable(logging.CRITICAL)
     wrong = 0
     with tempfile.TemporaryDirectory() as home:
         install(Path(home))
         for (client, server), scenes in groupby(meetings(), lambda each: (each.client, each.server)):
+            if pairs and f"{client}>{server}" not in pairs:
+                continue
             print(f"\n### Client: {_name(client)}. Server: {_name(server)}\n\n{HEAD}")
             for meeting in scenes:
                 report = meeting.play(Path(home))
@@ -35,13 +38,12 @@ def main() -> int:
 
 
 def _name(kind: str) -> str:
-    python = f"the Python SDK {version('mcp')}"
     if kind == "fastmcp":
-        try:
-            return f"FastMCP {version('fastmcp')}"
-        except PackageNotFoundError:
-            return "FastMCP"
-    return {"python": python, "sdk1": "the TypeScript SDK 1.x", "sdk2": "the TypeScript SDK 2.x"}[kind]
+        return f"FastMCP {version('fastmcp')}"
+    peer, _, revision = kind.partition("-")
+    python = f"the Python SDK {version('mcp')}"
+    names = {"python": python, "sdk1": "the TypeScript SDK 1.x", "sdk2": "the TypeScript SDK 2.x"}
+    return f"{names[peer]}, without sessions" if revision else names[peer]
 
 
 def _is_wrong(meeting: Meeting, report: Report) -> bool:
@@ -70,4 +72,4 @@ def _said(whose: str, said: Counter[str], words: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
