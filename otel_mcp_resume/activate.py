@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import threading
+from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -89,12 +90,19 @@ def activate(
 
 def deactivate() -> None:
     """Takes the plugin away, and the environment variable's effect with it. Never raises."""
-    _startup.stop()
-    with _state.lock:
-        plugin, _state.plugin = _state.plugin, None
-        _state.ways.clear()
-    if plugin is not None:
-        plugin.close()
+    plugin = _state.plugin
+    try:
+        _startup.stop()
+        with _state.lock:
+            plugin, _state.plugin = _state.plugin, None
+            _state.ways.clear()
+        if plugin is not None:
+            plugin.close()
+    except Exception as error:  # noqa: BLE001 - whoever switches us off has other things to end as well
+        if plugin is not None:
+            with suppress(Exception):
+                plugin.runtime.patches.remove_all()
+        _warn([f"not taken away in full: {error!r}"])
 
 
 def current() -> Plugin | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prometheus_client import make_wsgi_app  # pyright: ignore[reportUnknownVariableType] - half typed there
@@ -133,7 +134,7 @@ class Exporter:
         last = first if first == 0 else min(first + MORE_PORTS, LAST_PORT)
         for port in range(first, last + 1):
             try:
-                self._endpoint = Endpoint(host, port, application)
+                self._endpoint = Endpoint(host, port, application, partial(self._on_error, "exporter"))
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     continue

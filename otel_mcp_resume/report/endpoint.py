@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from _typeshed.wsgi import WSGIApplication
 
     _Request = socket.socket | tuple[bytes, socket.socket]
@@ -40,13 +42,19 @@ _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 class Endpoint:
     """One port that answers with what `application` says. It serves from the moment it is made until `close`."""
 
-    def __init__(self, host: str, port: int, application: WSGIApplication) -> None:
+    def __init__(
+        self, host: str, port: int, application: WSGIApplication, on_error: Callable[[Exception], None] | None = None
+    ) -> None:
         """Binds `port` on every address of `host`, which are 127.0.0.1 and ::1 for `localhost`.
+
+        `on_error` learns what fails between two scrapes. It must not raise.
 
         Raises `OSError` if the port is taken on one of them (`EADDRINUSE`), or none of them can be bound, and
         `RuntimeError` if there is no thread to be had. The port is free again then.
         """
         self.host = host
+        self._on_error = on_error
+        self._closed = False
         self._thread = threading.Thread(target=self._run, name="otel-mcp-resume-exporter", daemon=True)
         with ExitStack() as opened:
             self._servers = _bind(_addresses(host), port)
@@ -67,6 +75,7 @@ class Endpoint:
 
     def close(self) -> None:
         """Frees the port. Requests that are being answered go on to their end."""
+        self._closed = True
         with suppress(OSError):
             self._wake.send(b"x")
         self._thread.join(_SECONDS_PER_REQUEST)
@@ -81,13 +90,21 @@ class Endpoint:
             self._opened.close()
 
     def _run(self) -> None:
-        for server in self._servers:
-            self._selector.register(server, selectors.EVENT_READ, server)
-        self._selector.register(self._asleep, selectors.EVENT_READ)
-        while True:
-            for key, _ in self._selector.select():
-                if key.data is None:
-                    return
+        while not self._closed:
+            try:
+                self._serve()
+            except Exception as error:  # noqa: BLE001 - one scrape must not end all others, nor be told on stderr
+                if self._on_error is not None and not self._closed:
+                    self._on_error(error)
+                time.sleep(_PAUSE)
+
+    def _serve(self) -> None:
+        if not self._selector.get_map():
+            self._selector.register(self._asleep, selectors.EVENT_READ)
+            for server in self._servers:
+                self._selector.register(server, selectors.EVENT_READ, server)
+        for key, _ in self._selector.select():
+            if key.data is not None:
                 key.data.handle_request()
 
 
@@ -137,7 +154,8 @@ class _Server(ThreadingMixIn, WSGIServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with suppress(Exception):  # nobody looks at what a thread raises, but stderr shows it
+                self._free.release()
 
     def handle_error(self, request: _Request, client_address: _Peer) -> None:
         """A scraper that went away, or was too slow. What fails in the application is reported there."""

@@ -83,7 +83,7 @@ class ClientHooks:
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
             exchange = begins(instance, args, kwargs)
-            if exchange is None:
+            if not isinstance(exchange, Exchange):
                 return await wrapped(*args, **kwargs)
             token = EXCHANGE.set(exchange)
             try:

@@ -46,7 +46,7 @@ class SseClientHook:
         ) -> Any:
             manager = wrapped(*args, **kwargs)
             exchange = self._begins(args[0] if args else kwargs.get("url"))
-            return manager if exchange is None else _WatchedSession(manager, self, exchange)
+            return _WatchedSession(manager, self, exchange) if isinstance(exchange, Exchange) else manager
 
         return sse_client
 

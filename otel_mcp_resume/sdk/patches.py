@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
@@ -109,10 +110,11 @@ class Patches:
         A wrapper of ours that cannot be reached any more stays, and passes everything through.
         """
         self._enabled = False
-        for hook, patch in list(self._patches.items()):
-            _detach(patch)
-            del self._patches[hook]
-            self._on_change(hook, False)  # noqa: FBT003 - the value of a gauge
+        patches, self._patches = self._patches, {}
+        with ExitStack() as steps:  # each is done, whatever another one raises
+            for hook, patch in reversed(patches.items()):
+                steps.callback(self._on_change, hook, False)  # noqa: FBT003 - the value of a gauge
+                steps.callback(_detach, patch)
 
     def __contains__(self, hook: str) -> bool:
         return hook in self._patches

@@ -126,7 +126,7 @@ class HttpHooks:
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
             handling = begins(instance, args, kwargs)
-            if handling is None:
+            if not isinstance(handling, Handling):
                 return await wrapped(*args, **kwargs)
             token = _CURRENT.set(handling)
             cancelled = True

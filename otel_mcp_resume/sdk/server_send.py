@@ -73,7 +73,7 @@ class Channels:
                 raise
             try:
                 if is_stream:
-                    body = message["body"]
+                    body = message.get("body", b"")
                     at = body.find(_DATA)
                     if (
                         at >= 0

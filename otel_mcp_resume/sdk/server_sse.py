@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.sdk.server_http import observed_request
@@ -31,6 +31,12 @@ def install(runtime: Runtime) -> None:
     runtime.patches.install(CONNECT, MODULE, CONNECT, SseHooks(runtime).wrapper())
 
 
+class _Begun(NamedTuple):
+    session: Session
+    channels: Channels
+    arguments: tuple[tuple[Any, ...], Mapping[str, Any]]
+
+
 class SseHooks:
     """The wrapper of `connect_sse`, an asynchronous context manager that lives as long as its session."""
 
@@ -40,13 +46,13 @@ class SseHooks:
     def wrapper(self) -> Any:
         """Around `connect_sse`."""
         guard = self._runtime.guard
-        begin = guard(CONNECT, self._begin)
+        begin, observes = guard(CONNECT, self._begin), guard(CONNECT, observe_connection)
 
         def sse_wrapper(
             wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
             begun = begin(args, kwargs)
-            if begun is None:
+            if not isinstance(begun, _Begun):
                 return wrapped(*args, **kwargs)
             session, channels, (args, kwargs) = begun
             context = wrapped(*args, **kwargs)
@@ -58,11 +64,11 @@ class SseHooks:
                 named(streams[0])
                 entered(streams)
 
-            return observe_connection(context, begun_streams, left)
+            return observes(context, begun_streams, left) or context
 
         return sse_wrapper
 
-    def _begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Session, Channels, Any] | None:
+    def _begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Begun | None:
         observed = observed_request(self._runtime, CONNECT, args, kwargs, generation=Generation.SSE)
         if observed is None:
             return None
@@ -70,7 +76,7 @@ class SseHooks:
         session = self._runtime.server.session("", standalone=_STREAM, generation=Generation.SSE)
         session.serve(channels.exchange)
         self._runtime.report(session.registered(_STREAM, channels.exchange))
-        return session, channels, arguments
+        return _Begun(session, channels, arguments)
 
     def _entered(self, session: Session, channels: Channels, streams: Any) -> None:
         reader, writer = streams

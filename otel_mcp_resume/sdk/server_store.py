@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.sdk.server_http import current_exchange
 from otel_mcp_resume.sdk.server_messages import WRAPPED, kind_of, told_apart
+from otel_mcp_resume.watch.server_replay import Replay
 from otel_mcp_resume.watch.server_session import NOTIFICATION
 
 if TYPE_CHECKING:
     import wrapt
 
     from otel_mcp_resume.sdk.runtime import Runtime
-    from otel_mcp_resume.watch.server_replay import Replay
     from otel_mcp_resume.watch.server_session import Session
 
     Proxy = wrapt.ObjectProxy[Any]
@@ -79,7 +79,7 @@ def _observed_replaying(store: Any, session: Session, report: Report, fail: Call
 
     async def observed_replay_events_after(last_event_id: Any, send_callback: Any, *args: Any, **kwargs: Any) -> Any:
         replay = _noted(fail, _begun, session)
-        if replay is None:
+        if not isinstance(replay, Replay):
             return await store.replay_events_after(last_event_id, send_callback, *args, **kwargs)
 
         async def observed_callback(event_message: Any, *args: Any, **kwargs: Any) -> Any:

@@ -85,6 +85,7 @@ class TransportHooks:
     def connect_wrapper(self, hook: str) -> Any:
         """Around `connect`, whose context is the life of the session."""
         guard, report = self._runtime.guard, self._runtime.report
+        observes = guard(hook, observe_connection)
 
         def connected(transport: Any, _: Any) -> None:
             session = self.adopt(transport, hook, is_late=False)
@@ -99,7 +100,7 @@ class TransportHooks:
         ) -> Any:
             context = wrapped(*args, **kwargs)
             begin, end = guard(hook, partial(connected, instance)), guard(hook, partial(self._ended, hook, instance))
-            return observe_connection(context, begin, end)
+            return observes(context, begin, end) or context
 
         return connect_wrapper
 

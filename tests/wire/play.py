@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
     from .cases import Case
     from .driven.steps import Json
+    from .nursery import Nursery
+    from .relay import Relay
 
-__all__ = ["TOTAL_LIMIT", "Setup", "Verdict", "judge"]
+__all__ = ["TOTAL_LIMIT", "Setup", "Verdict", "judge", "recorded"]
 
 SETTLE = PROOF_TIMEOUT + 1.0
 START_LIMIT = 90.0
@@ -57,6 +59,10 @@ class Setup:
     """Judge the wire only."""
     plugin: bool = True
     """Enable the plugin."""
+    nursery: Nursery | None = None
+    """Where the instrumented process is born, if it is not started anew."""
+    log: str = ""
+    """File for what it logs then."""
 
     @property
     def generation(self) -> int:
@@ -97,9 +103,18 @@ class Verdict:
 
 async def judge(case: Case, setup: Setup) -> Verdict:
     """Plays a case. Whatever goes wrong is in the verdict."""
+    return await _judge(_Run(case, setup))
+
+
+async def recorded(case: Case, setup: Setup, relay: Relay) -> Verdict:
+    """Plays a case through `relay`, which keeps what passes until it is quiet."""
+    return await _judge(_Run(case, setup, relay))
+
+
+async def _judge(run: _Run) -> Verdict:
+    case, setup = run.case, run.setup
     if reason := unplayable(case, setup.mcp):
         return Verdict(case.name, "skip", reason)
-    run = _Run(case, setup)
     try:
         problems = await (run.client_case() if case.instrumented == "client" else run.server_case())
         detail = "; ".join(problem.text for problem in problems)
@@ -123,13 +138,14 @@ class _Run:
 
     case: Case
     setup: Setup
+    relay: Relay | None = None
     began: float = 0.0
     wire: list[str] = field(default_factory=list[str])
     samples: list[Sample] = field(default_factory=list[Sample])
 
     async def client_case(self) -> list[Problem]:
         server = ScriptedServer(self.case.section("server") or {}, self.setup.protocol)
-        async with server.running() as port:
+        async with server.running() as target, self._relayed(target) as port:
             spec = {"port": port, "sessions": self.case.section("client")}
             async with self._driven(spec) as (driven, _):
                 return await asyncio.wait_for(self._as_client(driven, server), PLAY_LIMIT)
@@ -143,8 +159,11 @@ class _Run:
         )
 
     async def server_case(self) -> list[Problem]:
-        async with self._driven(self.case.section("server") or {}) as (driven, ready):
-            client = ScriptedClient(ready["port"], self.setup.protocol)
+        async with (
+            self._driven(self.case.section("server") or {}) as (driven, ready),
+            self._relayed(ready["port"]) as port,
+        ):
+            client = ScriptedClient(port, self.setup.protocol)
             try:
                 return await asyncio.wait_for(self._as_server(driven, client), PLAY_LIMIT)
             finally:
@@ -158,19 +177,29 @@ class _Run:
             lambda: [f"{name}: {exchange.summary()}" for name, exchange in client.exchanges.items()],
         )
 
+    def _relayed(self, port: int) -> contextlib.AbstractAsyncContextManager[int]:
+        return contextlib.nullcontext(port) if self.relay is None else self.relay.to(port)
+
     @contextlib.asynccontextmanager
     async def _driven(self, spec: Json) -> AsyncGenerator[tuple[Driven, Json], None]:
         """The instrumented process, once it is ready, with what it said of itself. Starts the clock."""
         async with contextlib.AsyncExitStack() as stack:
-            async with start_slot():
-                start = Driven.started(self.setup.python, self.case.instrumented, spec, plugin=self.setup.plugin)
-                driven = await stack.enter_async_context(start)
+            role, nursery = self.case.instrumented, self.setup.nursery
+            if nursery is not None:
+                driven = await stack.enter_async_context(nursery.child(role, spec, self.setup.log))
                 ready = await asyncio.wait_for(driven.message(), START_LIMIT)
+            else:
+                async with start_slot():
+                    start = Driven.started(self.setup.python, role, spec, plugin=self.setup.plugin)
+                    driven = await stack.enter_async_context(start)
+                    ready = await asyncio.wait_for(driven.message(), START_LIMIT)
             self.began = time.monotonic()
             yield driven, ready
 
     async def _judged(self, driven: Driven, check_wire: Check, wire: Callable[[], list[str]]) -> list[Problem]:
         problems = await _until_good(_at_once(check_wire), time.monotonic() + WIRE_LIMIT)
+        if self.relay is not None:
+            await self.relay.settled()
         self.wire = wire()
         if problems or self.setup.plain:
             return problems

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from .driven.steps import Json
+    from .nursery import Born
 
-__all__ = ["PROOF_TIMEOUT", "Driven"]
+__all__ = ["PROOF_TIMEOUT", "WHERE", "Driven", "environment"]
 
 PROOF_TIMEOUT = 1.5
 """Seconds, as OTEL_MCP_RESUME_PROOF_TIMEOUT."""
@@ -32,7 +33,7 @@ WHERE = Path(__file__).parent
 class Driven:
     """A child process that runs the `driven` package under the interpreter being tested."""
 
-    def __init__(self, process: asyncio.subprocess.Process, metrics_port: int) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | Born, metrics_port: int) -> None:
         self.process = process
         self.metrics_port = metrics_port
 
@@ -48,7 +49,7 @@ class Driven:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=None if os.environ.get("WIRE_STDERR") else subprocess.DEVNULL,
-                env=_environment(port, plugin=plugin),
+                env=environment(port, plugin=plugin),
                 limit=LINE_LIMIT,
             )
             assert process.stdin is not None
@@ -88,7 +89,7 @@ class Driven:
         return parse_metrics(text)
 
 
-def _environment(port: int, *, plugin: bool) -> dict[str, str]:
+def environment(port: int, *, plugin: bool) -> dict[str, str]:
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
     inherited |= {"NO_PROXY": "*", "no_proxy": "*"}
     if not plugin:

@@ -1,4 +1,4 @@
-"""`python -m driven client|server`, run inside the directory of the runner; the case comes on stdin."""
+"""`python -m driven client|server|nursery`, run inside the directory of the runner; the case comes on stdin."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import sys
 
 del sys.path[0]  # the runner's directory: no import of the SDK may find a module of the runner
 
-from . import client_app, server_app  # noqa: E402 - after the line above
+from . import client_app, nursery, server_app  # noqa: E402 - after the line above
 
 ROLES = {"client": client_app.drive, "server": server_app.drive}
 
-ROLES[sys.argv[1]](json.loads(sys.stdin.readline()))
+if sys.argv[1] == "nursery":
+    nursery.nurse(ROLES)
+else:
+    ROLES[sys.argv[1]](json.loads(sys.stdin.readline()))
