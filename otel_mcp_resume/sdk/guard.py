@@ -27,6 +27,7 @@ class Guard:
 
     def __init__(self, on_error: ErrorSink) -> None:
         self._on_error = on_error
+        self._sinks: dict[str, Callable[[Exception], None]] = {}
 
     def __call__(self, hook: str, function: Callable[P, T]) -> Callable[P, T | None]:
         """`function`, but any `Exception` in it is reported under `hook` and answered with None."""
@@ -43,7 +44,10 @@ class Guard:
 
     def fail(self, hook: str) -> Callable[[Exception], None]:
         """Takes what was raised under `hook` and caught on the spot, where a wrapper would cost too much."""
-        return partial(self._report, hook)
+        sink = self._sinks.get(hook)
+        if sink is None:
+            sink = self._sinks[hook] = partial(self._report, hook)
+        return sink
 
     def _report(self, hook: str, error: Exception) -> None:
         with contextlib.suppress(Exception):  # the last resort has nowhere left to report to

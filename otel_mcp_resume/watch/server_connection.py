@@ -26,6 +26,9 @@ NOTE = Subject()
 """Stands for any notification of a server without an event store: nothing of it is remembered."""
 
 
+_NONE: frozenset[str] = frozenset()  # each empty one would be another object
+
+
 class ServerConnection:
     """One response. A message on its way to the wire passes `wrote`, and nothing else."""
 
@@ -81,7 +84,7 @@ class ServerConnection:
         """The events of the store on their way to it. They come first."""
         self.strays: dict[str, None] = {}
         """Events that were written before the store told whether they belong to this session."""
-        self.doubled: frozenset[str] = frozenset()
+        self.doubled: frozenset[str] = _NONE
         """Events that come from the store and live as well."""
         self.is_open = False
         """Whether it is an event stream that has not ended yet."""
