@@ -17,7 +17,7 @@ __all__ = ["BASELINE", "REFERENCE", "baseline", "count", "is_possible", "relativ
 
 WALKER = ROOT / "tests" / "bench" / "walker.py"
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
-LIMIT = 300.0
+LIMIT = 600.0
 """Seconds."""
 REFERENCE = "reference"
 BASELINE = Path(__file__).with_name("instructions.json")

@@ -14,7 +14,7 @@ MARGIN = 1.10
 
 
 @pytest.mark.once
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(660)
 def test_a_message_costs_no_more_than_was_committed_to() -> None:
     if not is_possible():
         pytest.skip("valgrind is not installed")
