@@ -29,6 +29,10 @@ _ENDPOINT = b"event: endpoint"
 """The first event of an HTTP+SSE session: an address, not a message."""
 
 
+async def _gone(*_: Any) -> Any:
+    """Stands where a channel was. Nobody calls it: the application has the channel itself."""
+
+
 class Channels:
     """`receive` and `send` of one exchange, observed."""
 
@@ -49,6 +53,8 @@ class Channels:
 
     def end(self, *, cancelled: bool) -> None:
         """The application is done with the exchange."""
+        # Both hold this object. Without this, what hangs on a request would wait for the garbage collector.
+        self.send = self.receive = _gone
         self._report(self.exchange.ended(End(finished=self._finished, left=self._left, cancelled=cancelled)))
 
     def _observed_receive(self, receive: Receive) -> Receive:
