@@ -148,4 +148,6 @@ def test_every_counted_attempt_is_one_on_the_wire_and_the_reverse(tmp_path: Path
         gaps = attempts_in([each for each in phase.client if each.get("mcp.resume.outcome") == "gap"])
         assert set(gaps) == strange & set(counted), name
         assert bool(gaps) is (phase.part.kind == "adopting"), name
-        assert "gap" not in {each.get("mcp.resume.outcome") for each in phase.server}, name
+        # A stream that was cut before its first id is re-opened without a token: what was stored meanwhile is lost.
+        lost = [each for each in phase.server if each.get("mcp.resume.outcome") == "gap"]
+        assert {(each["mcp.resume.reason"], "mcp.resume.token" in each) for each in lost} <= {("undelivered", False)}
