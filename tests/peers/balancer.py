@@ -22,7 +22,7 @@ class Way(Enum):
     BY_CLIENT = ("hash $http_x_client;", "5s")
     BY_SESSION = ("hash $http_mcp_session_id;", "5s")
     IN_TURN = ("", "5s")
-    IMPATIENT = ("hash $http_x_client;", "2s")
+    IMPATIENT = ("hash $http_x_client;", "4s")
 
 
 CONFIG = """

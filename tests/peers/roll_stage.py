@@ -31,7 +31,7 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOF_TIMEOUT = 2.0
-LIMIT = 45.0
+LIMIT = 80.0
 
 Attempt = tuple[str, str, int]
 """The session that was answered under, or else asked for; the token; the status."""

@@ -61,7 +61,7 @@ PARTS = (
     Part("hash", "hash of `Mcp-Session-Id`, one roll", Way.BY_SESSION),
     Part("in-turn", "not sticky, one roll", Way.IN_TURN),
     Part("adopting", "sticky by client, instances take in unknown sessions, one roll", Way.BY_CLIENT, kind="adopting"),
-    Part("idle", "idle streams, `proxy_read_timeout 2s`", Way.IMPATIENT, style="idle", rolls=0),
+    Part("idle", "idle streams, `proxy_read_timeout 4s`", Way.IMPATIENT, style="idle", rolls=0),
 )
 
 
