@@ -64,7 +64,7 @@ class SseHooks:
                 named(streams[0])
                 entered(streams)
 
-            return observes(context, begun_streams, left) or context
+            return observes(context, guard(CONNECT, begun_streams), left) or context
 
         return sse_wrapper
 

@@ -25,11 +25,18 @@ WALLS = frozenset(
     [f"ObservedStreams.{name}" for name in vars(dict)]  # the SDK's own dictionary
     + ["__call__.guarded", "sdk.server_store._noted", "_guarded.app"]  # what catches the others
     + ["Patches._is_enabled"]  # one attribute, which wrapt reads in each call
-    + ["activate.uninstrument", "activate.deactivate"]  # what the application calls
+    + [
+        "activate.instrument",
+        "activate.activate",
+        "activate.uninstrument",
+        "activate.deactivate",
+    ]  # what the application calls
     + ["Turns._advance"]  # a lock and a queue, and the last thing that is done
     + ["Deadlines._work", "Endpoint._run", "_Server.process_request_thread", "Workers._run"]  # where a thread begins
 )
 """Functions around which there is nothing of ours: they have one line outside of their own `try`, if any."""
+STAND_INS = frozenset(("_observed_storing", "_observed_replaying", "observe_connection"))
+"""Functions whose result is what the SDK is given in place of its own: it can't be nonsense and work."""
 LIBRARIES = (
     *("prometheus_client", "opentelemetry", "structlog", "logging", "wrapt", "importlib"),
     *("threading", "_thread", "time", "socket", "_socket", "select", "selectors", "socketserver", "wsgiref"),
@@ -134,7 +141,9 @@ class _Planter(ast.NodeTransformer):
             return node  # there is nothing around it
         name = ".".join([*self.path, node.name])
         is_generator = any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(node))
-        number = self._site(name, node.lineno, is_call=False, gives=not is_generator and node.name != "__init__")
+        number = self._site(
+            name, node.lineno, is_call=False, gives=not is_generator and node.name not in {"__init__", *STAND_INS}
+        )
         asked = f"if __sites__.entered({number}):\n    __given__ = __sites__.instead({number})\n"
         asked += "    if __given__ is not __sites__.GO_ON:\n        return __given__"
         has_docstring = ast.get_docstring(node) is not None
