@@ -120,8 +120,8 @@ def crowded(uv: Callable[..., None], wheel: Path, tmp_path_factory: pytest.TempP
     home = tmp_path_factory.mktemp("crowded") / "env"
     uv("venv", "--quiet", "--python", sys.executable, home)
     python = home / "bin" / "python"
-    neighbours = ("logfire[httpx,starlette]", "sentry-sdk", "openinference-instrumentation-mcp")
-    neighbours += ("opentelemetry-instrumentation-starlette", "opentelemetry-distro")
+    neighbours = ["logfire[httpx,starlette]", "sentry-sdk", "openinference-instrumentation-mcp"]
+    neighbours += ["opentelemetry-instrumentation-starlette", "opentelemetry-distro"]
     uv("pip", "install", "--quiet", "--python", python, "mcp<3", "uvicorn", *neighbours, wheel)
     yield Environment(python)
     shutil.rmtree(home, ignore_errors=True)

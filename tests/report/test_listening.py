@@ -28,6 +28,7 @@ LOOPBACK = "0100007F"
 LOOPBACK_6 = "00000000000000000000000001000000"
 
 
+@pytest.mark.once
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(
     ("port", "metrics"), [("0", "prometheus"), ("none", "prometheus"), ("0", "none"), ("0", "otel")]
