@@ -36,4 +36,4 @@ def draw(found: dict[str, Series], target: Path) -> None:
         axes[1, column].set_xlabel(title)
     axes[0, 0].legend()
     figure.tight_layout()
-    figure.savefig(target, dpi=70)
+    figure.savefig(target, dpi=60)
