@@ -30,7 +30,7 @@ def draw(found: dict[str, Series], target: Path) -> None:
         for row, label in enumerate((f"µs added per {unit}", "KiB held")):
             axis = axes[row, column]
             axis.set_xscale("log")
-            axis.set_yscale("log")
+            axis.set_ylim(bottom=0)
             axis.set_ylabel(label)
             axis.grid(visible=True, alpha=0.3)
         axes[1, column].set_xlabel(title)
