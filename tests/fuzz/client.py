@@ -13,7 +13,7 @@ from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
 from otel_mcp_resume.sdk.http_tap import HttpTap
 from otel_mcp_resume.watch.client_stream import ClientStream
 from otel_mcp_resume.watch.transport import ClientTransport
-from tests.fuzz.corpus import Corpus
+from tests.fuzz.corpus import Corpus, without_content_in_ids
 from tests.sdk.client_world import HTTP
 
 __all__ = ["HostileServer"]
@@ -103,6 +103,7 @@ class HostileServer:
         body = self.corpus.stream().encode("utf-8", "replace")
         if pick.random() < 0.1:
             body = bytes(byte ^ (pick.random() < 0.02) for byte in body)
+        body = without_content_in_ids(body)
         at = sorted(pick.randrange(len(body) + 1) for _ in range(pick.choice((0, 0, 1, 3))))
         pieces = [body[i:j] for i, j in zip([0, *at], [*at, len(body)], strict=True)]
         kind = pick.choice(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from tests.wire.cases import CASES, find_cases
 from tests.wire.frames import frame_text
 
-__all__ = ["CONTENT", "NAME", "Corpus"]
+__all__ = ["CONTENT", "NAME", "Corpus", "without_content_in_ids"]
 
 CONTENT = "content-that-nobody-may-keep"
 """In every payload: neither a number, nor a span, nor a record may show it."""
@@ -35,6 +36,14 @@ _PIECES = (
 _NUMBERS = ("0", "-1", "007", "9" * 40, "1e9", "٣", "5.5", "-", "")
 _VALUES: tuple[Any, ...] = (None, True, 0, -1, 1e308, "", [], {}, [[]], {"a": {}}, "\ud800", "x" * 5000)
 _METHODS = ("initialize", "tools/call", "tools/list", "subscriptions/listen", "notifications/cancelled", "no/such", "")
+
+
+_ID_LINE = re.compile(rb"(?:^|(?<=[\r\n\xbf]))id[^\r\n]*")
+
+
+def without_content_in_ids(body: bytes) -> bytes:
+    """Where a line end is spoiled the payload becomes a part of the id, and ids are shown: the peer has said so."""
+    return _ID_LINE.sub(lambda line: line[0].replace(CONTENT.encode(), b"content"), body)
 
 
 class _Speaker:
