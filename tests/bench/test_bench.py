@@ -32,7 +32,7 @@ def test_an_arm_is_compared_with_the_bare_sdk_of_the_same_round() -> None:
 @pytest.mark.timeout(400)
 def test_nothing_costs_grossly_more_than_without_the_plugin(tmp_path: Path) -> None:
     target = tmp_path / "figures.json"
-    workloads = ("stored", "resume", "streams", "startup")
+    workloads = ("stored", "resume", "startup")
     command = [sys.executable, "-m", "tests.bench", *workloads, "--quick", "--json", str(target)]
     subprocess.run([*command, "--arms", "plugin"], cwd=ROOT, check=True, timeout=300)
     told: dict[str, Any] = json.loads(target.read_text())
@@ -40,9 +40,5 @@ def test_nothing_costs_grossly_more_than_without_the_plugin(tmp_path: Path) -> N
         cost = {each["side"]: each["ratio"] for each in told[workload] if each["arm"] == "plugin"}
         assert cost["server"] < GROSS, told[workload]
         assert cost["client"] < GROSS, told[workload]
-    weights = {(each["arm"], each["side"], each["what"]): each["traced"] for each in told["streams"]}
-    for (arm, side, what), weight in weights.items():
-        if arm == "plugin":
-            assert weight - weights["bare", side, what] < 8 * 1024, told["streams"]
     on = next(each for each in told["startup"] if each["title"] == "import mcp, plugin on")
     assert on["added_memory"] < 30, told["startup"]
