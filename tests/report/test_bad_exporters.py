@@ -98,6 +98,7 @@ def spans_in_memory() -> int:
     return sum(isinstance(each, ReadableSpan) for each in gc.get_objects())
 
 
+@pytest.mark.once
 @pytest.mark.timeout(180)
 def test_neither_time_nor_results_nor_memory_change() -> None:
     before = spans_in_memory()

@@ -120,6 +120,7 @@ async def one_run(seen: Observed, client: Any, recorder: Recorder, chance: rando
     await seen.until(lambda: seen.open == (0, 0, 0))
 
 
+@pytest.mark.full
 def test_the_count_is_exactly_what_was_not_written() -> None:
     chance = random.Random(4821)
     store = slow_store(chance)

@@ -49,6 +49,7 @@ def one_session(name: str) -> list[Json]:
     ]
 
 
+@pytest.mark.full
 def test_nothing_stays_behind() -> None:
     counts: list[Counter[str]] = []
 

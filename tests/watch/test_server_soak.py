@@ -81,7 +81,7 @@ def one_session(watch: ServerWatch, number: int, counts: list[int]) -> None:
     counts[1] += sum(isinstance(fact, SessionClosed) for fact in session.end())
 
 
-@pytest.mark.full
+@pytest.mark.once
 @pytest.mark.skipif(not STATM.exists(), reason="memory is read from /proc")
 @pytest.mark.timeout(600)
 def test_memory_is_flat() -> None:
