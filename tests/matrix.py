@@ -179,6 +179,8 @@ def run_tests(workshop: Workshop, row: Row, extra: Sequence[str]) -> Result:
     command += [*(("-m", " and ".join(f"not {marker}" for marker in left_out)) if left_out else ()), *extra]
     environ = {**os.environ, "TESTED_WHEEL": str(workshop.wheel), "UV_PYTHON_DOWNLOADS": "never"}
     environ.pop("PYTHONPATH", None)
+    if not row.once:
+        environ["WIRE_NURSERY"] = "1"
     try:
         code = subprocess.run(command, cwd=workshop.tree, env=environ, check=False, timeout=ROW_LIMIT).returncode
     except subprocess.TimeoutExpired:

@@ -42,7 +42,8 @@ class Nursery:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def started(cls, python: str, *, plugin: bool) -> AsyncGenerator[Nursery, None]:
+    async def started(cls, python: str, *, plugin: bool, serve: bool = True) -> AsyncGenerator[Nursery, None]:
+        """`serve`: whether the plugin serves `/metrics` itself, on any port. Where it does not, a child can."""
         process = await asyncio.create_subprocess_exec(
             python,
             *("-W", "ignore", "-m", "driven", "nursery"),
@@ -50,7 +51,7 @@ class Nursery:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=None if os.environ.get("WIRE_STDERR") else subprocess.DEVNULL,
-            env=environment(0, plugin=plugin),
+            env=environment("0" if serve else "none", plugin=plugin),
         )
         with tempfile.TemporaryDirectory() as folder:
             try:
@@ -60,16 +61,15 @@ class Nursery:
                 await process.wait()
 
     @contextlib.asynccontextmanager
-    async def child(self, role: str, spec: Json, log: str) -> AsyncGenerator[Driven, None]:
-        """A child that plays `spec`, and writes its log to a file."""
+    async def child(self, role: str, spec: Json, log: str, metrics: int) -> AsyncGenerator[Driven, None]:
+        """A child that plays `spec`. If told where, it writes its log to a file, and serves metrics on a port."""
         self._number += 1
         pipe = self._folder / str(self._number)
         os.mkfifo(pipe)
         output = os.fdopen(os.open(pipe, os.O_RDWR), "rb")  # does not wait for a writer, nor end when one leaves
         assert self._process.stdin is not None
-        self._process.stdin.write(
-            json.dumps({"role": role, "spec": spec, "log": log, "pipe": str(pipe)}).encode() + b"\n"
-        )
+        order = {"role": role, "spec": spec, "log": log, "metrics": metrics, "pipe": str(pipe)}
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
         pid, stack = 0, contextlib.ExitStack()
         try:
             reader = asyncio.StreamReader()
@@ -77,7 +77,7 @@ class Nursery:
                 lambda: asyncio.StreamReaderProtocol(reader), output
             )
             stack.callback(transport.close)  # closes `output`, too
-            driven = Driven(Born(reader), 0)
+            driven = Driven(Born(reader), metrics)
             pid = (await driven.message())["pid"]
             yield driven
         finally:

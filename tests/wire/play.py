@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from .bounds import Problem
 from .cases import CaseError
 from .expectations import check_metrics, expects_absence
-from .machine import start_slot
+from .machine import reserved_port, start_slot
 from .ordinary import LEGACY_PROTOCOL, OLDER_PROTOCOL
 from .playable import unplayable
 from .process import PROOF_TIMEOUT, Driven
@@ -186,7 +186,8 @@ class _Run:
         async with contextlib.AsyncExitStack() as stack:
             role, nursery = self.case.instrumented, self.setup.nursery
             if nursery is not None:
-                driven = await stack.enter_async_context(nursery.child(role, spec, self.setup.log))
+                metrics = 0 if self.setup.plain else stack.enter_context(reserved_port())
+                driven = await stack.enter_async_context(nursery.child(role, spec, self.setup.log, metrics))
                 ready = await asyncio.wait_for(driven.message(), START_LIMIT)
             else:
                 async with start_slot():

@@ -49,7 +49,7 @@ class Driven:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=None if os.environ.get("WIRE_STDERR") else subprocess.DEVNULL,
-                env=environment(port, plugin=plugin),
+                env=environment(str(port), plugin=plugin),
                 limit=LINE_LIMIT,
             )
             assert process.stdin is not None
@@ -89,14 +89,14 @@ class Driven:
         return parse_metrics(text)
 
 
-def environment(port: int, *, plugin: bool) -> dict[str, str]:
+def environment(port: str, *, plugin: bool) -> dict[str, str]:
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
     inherited |= {"NO_PROXY": "*", "no_proxy": "*"}
     if not plugin:
         return inherited
     return inherited | {
         "OTEL_MCP_RESUME": "1",
-        "OTEL_EXPORTER_PROMETHEUS_PORT": str(port),
+        "OTEL_EXPORTER_PROMETHEUS_PORT": port,
         "OTEL_MCP_RESUME_PROOF_TIMEOUT": str(PROOF_TIMEOUT),
         "OTEL_TRACES_EXPORTER": "none",
     }

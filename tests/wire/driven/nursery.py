@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from .steps import Json
+from .steps import HOST, Json
 
 __all__ = ["nurse"]
 
@@ -39,11 +39,21 @@ def nurse(roles: dict[str, Callable[[Json], None]]) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(os.open(order["pipe"], os.O_WRONLY), 1)
         print(json.dumps({"pid": os.getpid()}), flush=True)
-        logging.basicConfig(
-            filename=order["log"], level=logging.INFO, format="%(levelname)s %(name)s %(message)s", force=True
-        )
-        logging.getLogger("mcp").setLevel(logging.DEBUG)
+        _log_to(order["log"])
         try:
+            _serve_metrics(order["metrics"])
             roles[order["role"]](order["spec"])
         finally:
             os._exit(0)
+
+
+def _log_to(file: str) -> None:
+    if file:
+        logging.basicConfig(filename=file, level=logging.INFO, format="%(levelname)s %(name)s %(message)s", force=True)
+        logging.getLogger("mcp").setLevel(logging.DEBUG)
+
+
+def _serve_metrics(port: int) -> None:
+    """As an application does that serves prometheus_client's default registry itself."""
+    if port:
+        importlib.import_module("prometheus_client").start_http_server(port, HOST)
