@@ -25,7 +25,7 @@ class Room:
 
     side: Side
     hooks: str
-    """Module with `install(runtime)` and `HOOKS`, the names of the hooks that it tries with every version of `mcp`."""
+    """Module with `install(runtime)` and `HOOKS`, the names of the hooks that it tries with this version of `mcp`."""
     module: str
     """The module of `mcp` that must be complete: the last one of those that are hooked into."""
 
@@ -33,10 +33,13 @@ class Room:
 ROOMS = (
     Room(Side.CLIENT, "otel_mcp_resume.sdk.client", "mcp.client.streamable_http"),
     Room(Side.CLIENT, "otel_mcp_resume.sdk.client_sse", "mcp.client.sse"),
+    Room(Side.CLIENT, "otel_mcp_resume.sdk.client_listen", "mcp.client.session"),
     Room(Side.SERVER, "otel_mcp_resume.sdk.server", "mcp.server.streamable_http_manager"),
     Room(Side.SERVER, "otel_mcp_resume.sdk.server_sse", "mcp.server.sse"),
+    Room(Side.SERVER, "otel_mcp_resume.sdk.server_listen", "mcp.server"),
 )
-"""From 1.12 to 2.3, `import mcp` alone imports all four modules."""
+"""From 1.12 to 2.3, `import mcp` alone imports all of these modules. Subscriptions are in 2.x only: their rooms wait
+for modules that 1.x has as well, and find nothing there."""
 
 Opened = Callable[[Room], None]
 

@@ -15,7 +15,7 @@ from tests.conftest import Environment
 
 pytestmark = pytest.mark.full
 
-NO_METHOD_TO_RENAME = "__init__"
+NO_METHOD_TO_RENAME = ("__init__", "__call__")
 HOOKS = sorted(
     hook for room in ROOMS for hook in import_module(room.hooks).HOOKS if not hook.endswith(NO_METHOD_TO_RENAME)
 )

@@ -69,5 +69,5 @@ def test_every_room_has_the_shape_that_activation_needs() -> None:
     for room in ROOMS:
         hooks = import_module(room.hooks)
         assert callable(hooks.install)
-        assert hooks.HOOKS
+        assert hooks.HOOKS or room.hooks.endswith("_listen")  # of which 1.x has none
         assert all(isinstance(hook, str) for hook in hooks.HOOKS)

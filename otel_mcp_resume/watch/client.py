@@ -66,6 +66,8 @@ class ClientWatch:
         self.calls = UnansweredCalls(self.clock)
         self.memory = EventMemory(self._limits.max_events)
         self.streams: set[ClientStream] = set()
+        self.listens: dict[str, ClientStream] = {}
+        """The subscriptions, by their request ids: the SDK numbers those of all clients of a process in one row."""
         self._cursors = CursorMemory(self._limits.max_streams)
         self._dead: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._open: dict[int, tuple[Attempt, Connection]] = {}
@@ -96,6 +98,13 @@ class ClientWatch:
             waiting = self._open.get(id(attempt))
             facts = waiting[1].silent(attempt) if waiting else []
         self._emit(facts)
+
+    def listen_lost(self, request_id: str) -> None:
+        """The SDK told the application that a subscription is lost: its backlog is full, or the server took it back."""
+        with self.lock:
+            stream = self.listens.get(request_id)
+            if stream is not None and stream.opened:
+                stream.lost = True
 
     # -- what outlives a transport ---------------------------------------------------------------
 

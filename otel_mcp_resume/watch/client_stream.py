@@ -208,7 +208,7 @@ class ClientStream:
     def connection_ended(self, connection: Connection, cause: Disconnect) -> None:
         """Holds the lock."""
         self.ended_at = self.watch.clock()
-        self.lost = not self.answered and not self.cancelled and cause in (Disconnect.CLOSED, Disconnect.RESET)
+        self.lost |= not self.answered and not self.cancelled and cause in (Disconnect.CLOSED, Disconnect.RESET)
         if self.last_key is not None:
             self.watch.keep_cursor(self, self.last_key, connection)
 

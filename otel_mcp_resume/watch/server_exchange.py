@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from otel_mcp_resume.rules.terms import Disconnect, Generation, Side, Stream
-from otel_mcp_resume.watch.facts import Fact, Node, StreamClosed
+from otel_mcp_resume.rules.terms import Disconnect, Generation, Side, Stream, UndeliveredCause
+from otel_mcp_resume.watch.facts import EventsUndelivered, Fact, Node, StreamClosed
 from otel_mcp_resume.watch.server_attempt import ServerAttempt
 from otel_mcp_resume.watch.server_connection import ServerConnection
 from otel_mcp_resume.watch.server_request import Request
@@ -109,6 +109,15 @@ class Exchange(ServerConnection):
             if resumes or (self.generation is Generation.STATELESS and self.request.method == "POST"):
                 return self.begin_attempt(None)
         return self.attempt
+
+    @staticmethod
+    def dropped(count: int) -> Sequence[Fact]:
+        """Events for a subscription were discarded, because its backlog was full.
+
+        They had nowhere to wait. Nothing newer is written after an overflow, so they were not `skipped`, and there is
+        no session that could have ended with them.
+        """
+        return (EventsUndelivered(Generation.STATELESS, Stream.LISTEN, UndeliveredCause.NO_STREAM, count),)
 
     # -- the end ---------------------------------------------------------------------------------
 

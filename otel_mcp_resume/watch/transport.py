@@ -93,6 +93,8 @@ class ClientTransport:
     def listen(self, request_id: str, params: Any) -> ClientStream:
         """A subscription begins. One with the filter of a lost one re-opens it, though under a new request id."""
         stream = self.stream(Stream.LISTEN, method="subscriptions/listen", request_id=request_id)
+        with self.watch.lock:
+            self.watch.listens[request_id] = stream
         wanted = hash(json.dumps(_without_meta(params), sort_keys=True, default=str))
         before = self._lost_listens.pop(wanted, None)
         if before is not None and before.lost:
@@ -110,6 +112,8 @@ class ClientTransport:
         with self.watch.lock:
             if stream.request_id is not None and self._requests.get(stream.request_id) is stream:
                 del self._requests[stream.request_id]
+            if stream.request_id is not None and self.watch.listens.get(stream.request_id) is stream:
+                del self.watch.listens[stream.request_id]
         stream.dispose()
 
     def cancelled(self, request_id: str) -> None:

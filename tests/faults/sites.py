@@ -23,7 +23,13 @@ FORWARDED = frozenset({"wrapped", "send", "receive", "store", "super"})
 """Names that stand for functions of the application or of the SDK where we pass a call on; and what looks at frames."""
 WALLS = frozenset(
     [f"ObservedStreams.{name}" for name in vars(dict)]  # the SDK's own dictionary
-    + ["__call__.guarded", "sdk.server_store._noted", "_guarded.app"]  # what catches the others
+    + [f"ObservedBacklogs.{name}" for name in vars(set)]  # and its own set
+    + [
+        "__call__.guarded",
+        "sdk.server_store._noted",
+        "_guarded.app",
+        "_observed.observed_send_nowait",
+    ]  # what catches the others
     + ["Patches._is_enabled"]  # one attribute, which wrapt reads in each call
     + [
         "activate.instrument",

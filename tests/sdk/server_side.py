@@ -18,7 +18,7 @@ import uvicorn
 
 from otel_mcp_resume.plugin import Plugin, Providers
 from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Stream, UndeliveredCause, ViolationRule
-from otel_mcp_resume.sdk import server, server_sse
+from otel_mcp_resume.sdk import server, server_listen, server_sse
 from otel_mcp_resume.sdk.guard import Guard
 from otel_mcp_resume.sdk.patches import Patches
 from otel_mcp_resume.settings import Settings
@@ -121,6 +121,7 @@ def observed(
     result.runtime = runtime
     server.install(runtime)
     server_sse.install(runtime)
+    server_listen.install(runtime)
     try:
         with quiet():
             yield result
