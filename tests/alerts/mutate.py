@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import os
 import re
 import shutil
 import subprocess
@@ -137,6 +138,10 @@ def _scaled(duration: str, factor: float) -> str:
     return f"{seconds:.0f}s"
 
 
+_ENVIRON = {**os.environ, "GOGC": "off"}
+"""It lives for a second: what it collects is not worth its collection, a fifth of its time."""
+
+
 @dataclass(frozen=True)
 class Job:
     """One change of one rule, and the whole file after it."""
@@ -164,9 +169,8 @@ def unnoticed(alerts: Path, job: Job) -> str | None:
         (room / "tests").mkdir()
         for test in tests_of(alerts, job.name):
             shutil.copy(test, room / "tests")
-            run = subprocess.run(
-                ["promtool", "test", "rules", f"tests/{test.name}"], cwd=room, capture_output=True, check=False
-            )
+            command = ["promtool", "test", "rules", f"tests/{test.name}"]
+            run = subprocess.run(command, cwd=room, env=_ENVIRON, capture_output=True, check=False)
             if run.returncode != 0:
                 return None
     return f"{job.source}: {job.name}: {job.what}"
