@@ -19,10 +19,14 @@ NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 class Way(Enum):
     """How an instance is chosen, and after how long without a byte from it the balancer hangs up."""
 
-    BY_CLIENT = ("hash $http_x_client;", "5s")
-    BY_SESSION = ("hash $http_mcp_session_id;", "5s")
-    IN_TURN = ("", "5s")
-    IMPATIENT = ("hash $http_x_client;", "4s")
+    BY_CLIENT = ("hash $http_x_client;", "60s")
+    BY_SESSION = ("hash $http_mcp_session_id;", "60s")
+    IN_TURN = ("", "60s")
+    IMPATIENT = ("hash $http_x_client;", "3s")
+
+
+_UNTIL_NOBODY_HOLDS_IT = '"$@" & read -r _; kill $!; wait'
+"""It ends with the pipe that it is given, and so with the process at the other end, whatever ends that."""
 
 
 CONFIG = """
@@ -63,13 +67,13 @@ def balancing(home: Path, way: Way, instances: Iterable[int]) -> Iterator[int]:
     assert NGINX is not None
     home.mkdir()
     port, (choice, patience) = free_port(), way.value
-    servers = " ".join(f"server 127.0.0.1:{each} max_fails=1 fail_timeout=1s;" for each in instances)
+    servers = " ".join(f"server 127.0.0.1:{each} max_fails=0;" for each in instances)
     user = "user root;\n" if os.getuid() == 0 else ""
     config = home / "nginx.conf"
     config.write_text(CONFIG.format(user=user, home=home, choice=choice, patience=patience, servers=servers, port=port))
-    process = subprocess.Popen([NGINX, "-p", str(home), "-c", str(config)], stderr=subprocess.DEVNULL)
+    command = ["sh", "-c", _UNTIL_NOBODY_HOLDS_IT, "sh", NGINX, "-p", str(home), "-c", str(config)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         yield port
     finally:
-        process.terminate()
-        process.wait(timeout=20)
+        process.communicate()

@@ -1,72 +1,122 @@
-"""Twenty applications on the SDK's client that hold streams through a balancer, and connect anew when that fails.
+"""Twenty applications on the SDK's client, which do what they are told and leave when they are told to.
 
-The even ones follow the news on the standalone stream and look after their session now and then; the odd ones make
-long calls, whose stream is cut like any other. What the plugin records goes into a file.
+Orders are lines on the standard input, answered by a number each: of the clients for which it came true.
+The even clients follow the news on the standalone stream; the odd ones make a long call, whose stream is cut like any
+other. What the plugin records goes into a file.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from mcp import ClientSession
+
 from otel_mcp_resume.cli.demo.sdk import client_session
-from tests.peers.roll_instance import Verdicts
+from tests.peers.roll_instance import Verdicts, end_with
+
+__all__ = ["NUMBER"]
 
 NUMBER = 20
-PAUSE = 0.5
-"""Seconds between two sessions."""
-PATIENCE: Any = timedelta(seconds=6) if version("mcp").startswith("1.") else 6.0
-"""For an answer. Nothing tells that none will come."""
-LINGER = 2.5
-"""Seconds until an application leaves a session that does not work: what is re-opened meanwhile is still re-opened."""
-LOOK = 2.0
-"""Seconds between two looks after a session."""
+LONG = 60.0
+"""Seconds for an answer, where one is due. Nothing waits for as long as that on a machine that works."""
+PATIENCE: Any = timedelta(seconds=LONG) if version("mcp").startswith("1.") else LONG
 
 
-class Crowd:
-    """All of them, and how many have a session that works."""
+class Client:
+    """One of them."""
 
-    def __init__(self) -> None:
-        self.holding = 0
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._session: ClientSession | None = None
+        self._heard = asyncio.Event()
+        self._leaving = asyncio.Event()
+        self._life: asyncio.Task[None] | None = None
+        self._work: asyncio.Task[Any] | None = None
 
-    def _changed(self, by: int) -> None:
-        self.holding += by
-        print(self.holding, flush=True)
+    async def join(self, url: str) -> bool:
+        """Begins a session."""
+        self._session = None
+        self._heard.clear()
+        self._leaving.clear()
+        joined = asyncio.Event()
+        self._life = asyncio.create_task(self._live(url, joined))
+        await joined.wait()
+        return self._session is not None
 
-    async def live(self, url: str, number: int, *, idle: bool) -> None:
-        while True:
+    async def _live(self, url: str, joined: asyncio.Event) -> None:
+        async def on_log(_: Any) -> None:
+            self._heard.set()
+
+        headers = {"X-Client": str(self.number)}
+        try:
             with suppress(Exception):
-                headers = {"X-Client": str(number)}
-                async with client_session(url, headers, read_timeout_seconds=PATIENCE) as session:
-                    if not idle:
-                        await session.call_tool("feed", {"items": 999, "every": 0.4, "name": "n"})
-                    self._changed(1)
-                    try:
-                        while True:
-                            await asyncio.sleep(LOOK)
-                            rows = 8 if number % 2 else 1
-                            if not idle:
-                                await session.call_tool("export", {"rows": rows, "every": 0.3})
-                    except Exception:  # noqa: BLE001 - whatever went wrong: begin anew
-                        self._changed(-1)
-                        await asyncio.sleep(LINGER)
-            await asyncio.sleep(PAUSE)
+                async with client_session(
+                    url, headers, read_timeout_seconds=PATIENCE, logging_callback=on_log
+                ) as session:
+                    self._session = session
+                    joined.set()
+                    await self._leaving.wait()
+        finally:
+            joined.set()
+
+    async def work(self, limit: str) -> bool:
+        """Begins what it is here for, and waits for the first word of it: `limit` seconds once it can only be news."""
+        heard = asyncio.create_task(self._heard.wait())
+        if self.number % 2:  # each another call, so that each can be known again
+            self._work = asyncio.create_task(self._call("export", {"rows": 9000 + self.number, "every": 0.5}))
+            await asyncio.wait({heard, self._work}, return_when=asyncio.FIRST_COMPLETED)
+        elif await self._call("feed", {"items": 9999, "every": 0.5, "name": "n"}):
+            await asyncio.wait({heard}, timeout=float(limit))
+        heard.cancel()
+        return self._heard.is_set()
+
+    async def word(self, name: str) -> bool:
+        """Asks for one word of news, which names the client."""
+        return await self._call("feed", {"items": 1, "every": 0.0, "name": f"{name}-{self.number}-"})
+
+    async def look(self) -> bool:
+        """Looks after its session."""
+        return await self._call("export", {"rows": 1, "every": 0.0})
+
+    async def leave(self) -> bool:
+        """Ends the session."""
+        if self._work:
+            self._work.cancel()
+        self._leaving.set()
+        assert self._life is not None
+        await asyncio.wait({self._life})
+        return True
+
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> bool:
+        with suppress(Exception):
+            assert self._session is not None
+            result: Any = await self._session.call_tool(tool, arguments)
+            return not getattr(result, "is_error", getattr(result, "isError", False))
+        return False
 
 
-async def main(url: str, style: str, log: Path) -> None:
+async def count(steps: Iterable[Awaitable[bool]]) -> int:
+    """How many come true."""
+    return sum(await asyncio.gather(*steps))
+
+
+async def main(log: Path) -> None:
     Verdicts.into(log)
-    crowd = Crowd()
-    tasks = [asyncio.create_task(crowd.live(url, number, idle=style == "idle")) for number in range(NUMBER)]
-    await asyncio.to_thread(sys.stdin.read)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    clients = [Client(number) for number in range(NUMBER)]
+    orders: asyncio.Queue[str] = asyncio.Queue()
+    end_with(sys.stdin, asyncio.get_running_loop(), orders.put_nowait)
+    while line := await orders.get():
+        verb, who, *rest = line.split()
+        chosen = [client for client in clients if who == "all" or client.number % 2 == (who == "odd")]
+        print(await count(getattr(client, verb)(*rest) for client in chosen), flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
+    asyncio.run(main(Path(sys.argv[1])))

@@ -1,235 +1,148 @@
-"""What a play of the roll needs: instances, clients, and what each of them and the wire say about it."""
+"""The processes of a roll: instances behind a balancer, clients in front of it."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
+import signal
 import socket
 import sys
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.peers.balancer import Way, balancing, free_port
-from tests.peers.roll_wire import Relay
+from tests.peers.roll_logs import Attempt, arrivals, attempts_in, lines, streams_open
 
-__all__ = [
-    "Attempt",
-    "Fleet",
-    "Nursery",
-    "arrivals",
-    "attempts_in",
-    "lines",
-    "re_openings",
-    "table",
-    "until",
-    "verdicts_in",
-]
+__all__ = ["Fleet", "Helper", "until"]
 
 ROOT = Path(__file__).resolve().parents[2]
-PROOF_TIMEOUT = 2.0
-LIMIT = 80.0
-
-Attempt = tuple[str, str, int]
-"""The session that was answered under, or else asked for; the token; the status."""
-
-
-def lines(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+PROOF_TIMEOUT = 2
+"""Seconds."""
+LIMIT = 60.0
+"""Seconds for what takes one where nothing else runs."""
+GRACE = 8.0
+"""Seconds that a process has to end: more than it gives itself."""
 
 
-async def until(holds: Callable[[], object], what: str, limit: float = LIMIT) -> None:
-    for _ in range(int(limit * 20)):
+async def until(holds: Callable[[], object], what: Callable[[], str] | str) -> None:
+    """Waits until it does. Raises `AssertionError` with `what` if it never does."""
+    for _ in range(int(LIMIT * 20)):
         if holds():
             return
         await asyncio.sleep(0.05)
-    raise AssertionError(f"not within {limit} s: {what}")
+    raise AssertionError(f"not within {LIMIT} s: {what if isinstance(what, str) else what()}")
 
 
-def attempts_in(records: list[dict[str, Any]]) -> Counter[Attempt]:
-    """What the plugin counted. Giving up is no request."""
-    return Counter(
-        (each.get("mcp.session.id", ""), each.get("mcp.resume.token", ""), each.get("http.response.status_code", 0))
-        for each in records
-        if each["event"] == "mcp_resume.attempt" and each["mcp.resume.outcome"] != "abandoned"
-    )
+class Helper:
+    """A process that takes orders."""
 
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
 
-def verdicts_in(records: list[dict[str, Any]]) -> Counter[str]:
-    return Counter(
-        f"{each['mcp.resume.outcome']}, {each['mcp.resume.reason']}"
-        if each["event"] == "mcp_resume.attempt"
-        else f"violation: {each['mcp.resume.rule']}"
-        for each in records
-    )
-
-
-def re_openings(relay: Relay) -> tuple[Counter[Attempt], Counter[Attempt]]:
-    """The GETs that re-open a stream, by the log in front of the balancer; and those of clients that were leaving."""
-    certain, left, opened = Counter[Attempt](), Counter[Attempt](), set[str]()
-    for get in relay.gets:
-        if get.token or get.session in opened:
-            key = (get.answered or get.session, get.token, get.status)
-            (left if relay.is_left(get) else certain)[key] += 1
-        if 200 <= get.status < 300:
-            opened.add(get.session)
-    left.update((get.session, get.token, 0) for get in relay.unanswered if get.token or get.session in opened)
-    return certain, left
-
-
-def arrivals(requests: list[dict[str, Any]]) -> Counter[Attempt]:
-    """The same for what reached one instance, which knows nothing of what came before it was there."""
-    found, opened = Counter[Attempt](), set[str]()
-    for each in requests:
-        if each["method"] != "GET":
-            continue
-        is_open = 200 <= each["status"] < 300
-        if each["token"] or (is_open and each["session"] in opened):
-            found[each["answered"] or each["session"], each["token"], each["status"]] += 1
-        if is_open:
-            opened.add(each["session"])
-    return found
-
-
-class Nursery:
-    """The process that instances are forked from."""
-
-    def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-
+    @classmethod
     @asynccontextmanager
-    async def up(self) -> AsyncIterator[Nursery]:
-        self._process = await _process("tests.peers.roll_instance")
+    async def up(cls, module: str, *arguments: object) -> AsyncIterator[Helper]:
+        """Ends with the block, and everything that it started, by force if need be."""
+        ours = ("OTEL_", "PROMETHEUS_")
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)),
+            cwd=ROOT,
+            env={
+                **environ,
+                "OTEL_MCP_RESUME": "1",
+                "OTEL_MCP_RESUME_METRICS": "none",
+                "OTEL_MCP_RESUME_PROOF_TIMEOUT": str(PROOF_TIMEOUT),
+                "NO_PROXY": "127.0.0.1",
+                "no_proxy": "127.0.0.1",
+            },
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
         try:
-            yield self
+            yield cls(process)
         finally:
-            await _end(self._process)
+            assert process.stdin is not None
+            process.stdin.close()
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(process.wait(), GRACE)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
 
-    async def order(self, *words: object) -> None:
+    async def order(self, *words: object) -> str:
+        """Its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        async with self._turn:
-            self._process.stdin.write(f"{' '.join(map(str, words))}\n".encode())
-            await asyncio.wait_for(self._process.stdout.readline(), 60)
+        self._process.stdin.write(f"{' '.join(map(str, words))}\n".encode())
+        answer = await asyncio.wait_for(self._process.stdout.readline(), LIMIT)
+        assert answer, f"ended instead: {words}"
+        return answer.decode().strip()
 
 
 class Fleet:
     """Two instances behind a balancer, replaced when asked to."""
 
-    def __init__(self, nursery: Nursery, home: Path, kind: str) -> None:
-        self.home = home
-        self.started: list[str] = []
-        """Every instance that there was."""
+    def __init__(self, nursery: Helper, home: Path, kind: str) -> None:
         self._nursery = nursery
+        self._home = home
         self._ports = [free_port(), free_port()]
         self._kind = kind
         self._names = ["", ""]
+        self.started: list[Path] = []
+        """The logs of every instance that there was, without their suffixes."""
 
     @asynccontextmanager
     async def up(self, way: Way) -> AsyncIterator[int]:
         """The port of the balancer."""
-        self.home.mkdir()
+        self._home.mkdir()
         for place in range(2):
-            await self.replace(place)
-        try:
-            with balancing(self.home / "nginx", way, self._ports) as port:
-                await until(lambda: _listens(port), "nginx listens")
-                yield port
-        finally:
-            for name in filter(None, self._names):
-                await self._nursery.order("kill", self.home / name)
+            await self.start(place)
+        with balancing(self._home / "nginx", way, self._ports) as port:
+            await until(lambda: _listens(port), "nginx listens")
+            yield port
+        for name in self._names:
+            await self._nursery.order("kill", self._home / name)
 
-    async def replace(self, place: int, *, hard: bool = False) -> None:
-        """One instance ends, and another one takes its port."""
-        if self._names[place]:
-            await self.settled(self._names[place])
-            await self._nursery.order("kill" if hard else "stop", self.home / self._names[place])
+    async def start(self, place: int) -> None:
+        """An instance takes the port of that place."""
         self._names[place] = f"{'ab'[place]}{len(self.started)}"
-        self.started.append(self._names[place])
-        await self._nursery.order("start", self.home / self._names[place], self._ports[place], self._kind)
+        self.started.append(self._home / self._names[place])
+        await self._nursery.order("start", self.started[-1], self._ports[place], self._kind)
         await until(lambda: _listens(self._ports[place]), f"{self._names[place]} listens")
 
-    async def all_settled(self) -> None:
-        for name in self._names:
-            await self.settled(name)
+    async def end(self, place: int, *, hard: bool) -> None:
+        """Its place is empty from then on. No re-opening may be under way."""
+        await self.settled()
+        await self._nursery.order("kill" if hard else "stop", self._home / self._names[place])
 
-    async def settled(self, name: str) -> None:
+    def holders(self, place: int, method: str) -> set[str]:
+        """The sessions whose streams an instance holds."""
+        return streams_open(self._notes(self._names[place]), method)
+
+    async def settled(self) -> None:
         """Every attempt that reached an instance has its verdict, and there are no others."""
-        try:
-            await until(lambda: self.missing_of(name) == ({}, {}), "settled")
-        except AssertionError:
-            raise AssertionError(f"{name}: not counted, and only counted: {self.missing_of(name)}") from None
+        for name in self._names:
+            differences = partial(self._differences, name)
+            await until(
+                lambda: differences() == ({}, {}),  # noqa: B023 - called in this turn only
+                lambda: f"{name}: not counted, and only counted: {differences()}",  # noqa: B023
+            )
 
-    def missing_of(self, name: str) -> tuple[dict[Attempt, int], dict[Attempt, int]]:
-        """Attempts that an instance did not count, and what it counted beyond them."""
-        wire = arrivals(lines(self.home / f"{name}.wire"))
-        counted = attempts_in(lines(self.home / f"{name}.verdicts"))
+    def _differences(self, name: str) -> tuple[dict[Attempt, int], dict[Attempt, int]]:
+        wire, counted = arrivals(self._notes(name)), attempts_in(lines(self._home / f"{name}.verdicts"))
         return dict(wire - counted), dict(counted - wire)
 
-    @asynccontextmanager
-    async def crowd(self, port: int, style: str) -> AsyncIterator[tuple[Relay, Callable[[], int]]]:
-        """The clients, until the block is left; the relay in front of them, and how many hold a session."""
-        relay = Relay(port)
-        await relay.open()
-        url, log = f"http://127.0.0.1:{relay.port}/mcp", str(self.home / "clients.verdicts")
-        process = await _process("tests.peers.roll_clients", url, style, log)
-        holding = [0]
-
-        async def read() -> None:
-            assert process.stdout is not None
-            async for line in process.stdout:
-                with suppress(ValueError):
-                    holding[0] = int(line)
-
-        reader = asyncio.create_task(read())
-        try:
-            yield relay, lambda: holding[0]
-        finally:
-            await _end(process)
-            await reader
-            await relay.close()
-
-
-async def _process(module: str, *arguments: str) -> asyncio.subprocess.Process:
-    ours = ("OTEL_", "PROMETHEUS_")
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "ignore", "-m", module, *arguments),
-        cwd=ROOT,
-        env={
-            **environ,
-            "OTEL_MCP_RESUME": "1",
-            "OTEL_MCP_RESUME_METRICS": "none",
-            "OTEL_MCP_RESUME_PROOF_TIMEOUT": str(PROOF_TIMEOUT),
-            "NO_PROXY": "127.0.0.1",
-            "no_proxy": "127.0.0.1",
-        },
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """The end of its orders is its end, by force if need be."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        await asyncio.wait_for(process.wait(), LIMIT)
-    except asyncio.TimeoutError:
-        process.kill()
-        await process.wait()
+    def _notes(self, name: str) -> list[dict[str, Any]]:
+        return lines(self._home / f"{name}.wire")
 
 
 def _listens(port: int) -> bool:
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
-
-
-def table(rows: Iterator[tuple[str, ...]]) -> str:
-    """Markdown."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -1,22 +1,22 @@
-"""The test's own log of the wire: a relay in front of the balancer that reads the heads of what passes."""
+"""The test's own log of the wire: a relay in front of the balancer that reads the heads of what passes.
+
+It can hold re-openings back, so that the test ends an instance or a client at a moment when none is under way: then
+every one either got its answer or never left, and there is no doubt which of them have to be counted.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import math
 import re
-import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 __all__ = ["Get", "Relay"]
 
-MOMENT = 1.0
-"""Seconds that an answer may take from here to the client's code on a busy machine."""
-
 _REQUEST = re.compile(rb"(GET|POST|DELETE) \S+ HTTP/1\.1\r\n")
 _RESPONSE = re.compile(rb"HTTP/1\.1 (\d{3})")
-_HEADER = re.compile(rb"(?im)^(mcp-session-id|last-event-id):[ \t]*([^\r\n]*)")
+_HEADER = re.compile(rb"(?im)^(mcp-session-id|last-event-id|x-client):[ \t]*([^\r\n]*)")
 
 
 def _headers(data: bytes) -> dict[bytes, str]:
@@ -27,11 +27,12 @@ def _headers(data: bytes) -> dict[bytes, str]:
 class Get:
     """One GET of a client, and what it got."""
 
+    client: int
     session: str
     token: str
     status: int = 0
+    """0 if the connection broke before an answer."""
     answered: str = ""
-    answered_at: float = 0.0
 
 
 @dataclass
@@ -41,26 +42,37 @@ class Relay:
     target: int
     gets: list[Get] = field(default_factory=list[Get])
     """In the order of their answers."""
-    unanswered: list[Get] = field(default_factory=list[Get])
-    ends: dict[str, float] = field(default_factory=dict[str, float])
-    """When a client began to leave a session: it sends DELETE."""
+    under_way: list[Get] = field(default_factory=list[Get])
+    opened: set[str] = field(default_factory=set[str])
+    """Sessions whose standalone stream was open once."""
+    carried: bytearray = field(default_factory=bytearray)
+    """All that went to clients."""
     port: int = 0
-
-    def is_left(self, get: Get) -> bool:
-        """The client was on its way out about when the answer came, and need not have taken notice of it."""
-        return self.ends.get(get.session, math.inf) < get.answered_at + MOMENT
-
+    _gate: asyncio.Future[bool] | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
-    async def open(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = int(self._server.sockets[0].getsockname()[1])
+    @asynccontextmanager
+    async def up(self) -> AsyncIterator[Relay]:
+        """It listens in the block."""
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.port = int(server.sockets[0].getsockname()[1])
+        try:
+            yield self
+        finally:
+            server.close()
+            for task in list(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def close(self) -> None:
-        self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+    def hold(self) -> None:
+        """Re-openings wait from now on. Those that have passed are under way."""
+        self._gate = self._gate or asyncio.get_running_loop().create_future()
+
+    def let_go(self, *, pass_on: bool = True) -> None:
+        """Those that were held back pass, or are dropped because their clients have gone."""
+        if self._gate is not None:
+            self._gate.set_result(pass_on)
+            self._gate = None
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.ensure_future(self._relay(reader, writer))
@@ -90,20 +102,26 @@ class Relay:
         requests: asyncio.StreamWriter,
     ) -> None:
         """Until one side has hung up."""
-        under_way: list[Get | None] = [None]
+        current: list[Get | None] = [None]
 
         async def up() -> None:
             while data := await reader.read(65536):
                 if start := _REQUEST.match(data):
-                    under_way[0] = self._asked(start[1], _headers(data))
+                    get = _asked(start[1], _headers(data))
+                    if get is not None:
+                        if not await self._may_pass(get) or reader.at_eof():
+                            return
+                        self.under_way.append(get)
+                    current[0] = get
                 requests.write(data)
                 await requests.drain()
 
         async def down() -> None:
             while data := await answers.read(65536):
-                get, start = under_way[0], _RESPONSE.match(data)
+                get, start = current[0], _RESPONSE.match(data)
                 if get is not None and start and not get.status:
                     self._answered(get, int(start[1]), _headers(data))
+                self.carried += data
                 writer.write(data)
                 await writer.drain()
 
@@ -114,19 +132,26 @@ class Relay:
             for pump in pumps:
                 pump.cancel()
             await asyncio.gather(*pumps, return_exceptions=True)
+            if current[0] in self.under_way:
+                self._answered(current[0], 0, {})
 
-    def _asked(self, method: bytes, headers: dict[bytes, str]) -> Get | None:
-        session = headers.get(b"mcp-session-id", "")
-        if method == b"DELETE":
-            self.ends.setdefault(session, time.monotonic())
-        if method != b"GET":
-            return None
-        get = Get(session, headers.get(b"last-event-id", ""))
-        self.unanswered.append(get)
-        return get
+    async def _may_pass(self, get: Get) -> bool:
+        is_free = not (get.token or get.session in self.opened)
+        if self._gate is None or is_free:
+            return True
+        return await asyncio.shield(self._gate)
 
     def _answered(self, get: Get, status: int, headers: dict[bytes, str]) -> None:
         get.status, get.answered = status, headers.get(b"mcp-session-id", "")
-        get.answered_at = time.monotonic()
-        self.unanswered = [each for each in self.unanswered if each is not get]
+        self.under_way = [each for each in self.under_way if each is not get]
         self.gets.append(get)
+        if 200 <= status < 300:
+            self.opened.add(get.session)
+
+
+def _asked(method: bytes, headers: dict[bytes, str]) -> Get | None:
+    if method != b"GET":
+        return None
+    return Get(
+        int(headers.get(b"x-client", "-1")), headers.get(b"mcp-session-id", ""), headers.get(b"last-event-id", "")
+    )
