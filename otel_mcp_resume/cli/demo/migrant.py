@@ -38,9 +38,10 @@ async def _read_news(url: str, notes: Notes, reader: str, *, keep_token: bool) -
     ids, lost = EventIds(), asyncio.Event()
     legacy_url = url.replace("/mcp", "/sse")
     async with legacy_session(legacy_url, ids, logging_callback=on_log, message_handler=on_message) as session:
-        started = time.time()
-        newsroom = {"items": ITEMS, "every": EVERY, "started": started, "name": reader}
-        await session.call_tool("news", newsroom)
+        newsroom: dict[str, Any] = {"items": ITEMS, "every": EVERY, "name": reader}
+        # The server says when: by a clock that runs before the call got there, the first items would be out already.
+        started = float(result_text(await session.call_tool("news", newsroom)))
+        newsroom["started"] = started
         await lost.wait()
     seen = notes.count(reader)
     headers = {"Last-Event-ID": ids.last} if keep_token else {}
@@ -50,6 +51,6 @@ async def _read_news(url: str, notes: Notes, reader: str, *, keep_token: bool) -
             await session.call_tool("news", newsroom)
         else:
             missed = result_text(await session.call_tool("news", {**newsroom, "after": seen}))
-            for item in missed.split(", "):
+            for item in filter(None, missed.split(", ")):
                 notes.arrived(item)
         await asyncio.sleep(started + (ITEMS + 2) * EVERY - time.time())

@@ -38,21 +38,28 @@ async def feed(ctx: Context, items: int, every: float, name: str) -> str:
     return "subscribed"
 
 
-async def news(ctx: Context, *, items: int, every: float, started: float, name: str, after: int | None = None) -> str:
+async def news(
+    ctx: Context, *, items: int, every: float, name: str, started: float | None = None, after: int | None = None
+) -> str:
     """Subscribes to a newsroom that all instances speak for: item N comes out N times `every` after `started`.
 
-    The items that came out since `after` are the result; they are not sent again.
+    Without `started` it opens now, and when that was is the result. Else the items that came out since `after` are the
+    result; they are not sent again.
     """
     session: Any = ctx.session
-    out = int((time.time() - started) / every)
+    is_new = started is None
+    began = time.time() if started is None else started
+    out = int((time.time() - began) / every)
 
     async def announce() -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # nobody reads them any more
             for number in range(out + 1, items + 1):
-                await asyncio.sleep(started + number * every - time.time())
+                await asyncio.sleep(began + number * every - time.time())
                 await session.send_log_message("info", f"{name} {number}")
 
     _go_on(announce())
+    if is_new:
+        return repr(began)
     return ", ".join(f"{name} {number}" for number in range(out + 1 if after is None else after + 1, out + 1))
 
 
