@@ -86,7 +86,8 @@ def test_a_migration_is_judged_by_where_the_token_came_from_and_the_safe_way_is_
     # Ann's one attempt is all there was, though Bob was moved as well.
     counted = re.findall(r"\| (\d+) x (\w+): ", run.stdout)
     assert counted == [("1", "client"), ("1", "streamable"), ("1", "streamable")]
-    assert re.search(r"it comes back with 4821 of session \w+: 200, session \w+, first id [1-9]\n", run.stdout)
+    # One more of her news may be there before a busy machine has cut the stream: 4821, or a little later.
+    assert re.search(r"it comes back with 482\d of session \w+: 200, session \w+, first id [1-9]\n", run.stdout)
     ann_got = r"Ann kept her token and got (\d+) of 12 news, *Bob dropped his and got 12\)"
     found = re.search(ann_got, one_line(run.stdout))
     assert found
