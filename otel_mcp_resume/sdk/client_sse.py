@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from otel_mcp_resume.rules.terms import Generation, Stream
+from otel_mcp_resume.rules.terms import Stream
 from otel_mcp_resume.sdk.client import http_hooks
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
 from otel_mcp_resume.sdk.http_pool import install_pool_hooks
@@ -51,8 +51,7 @@ class SseClientHook:
         return sse_client
 
     def _begin(self, url: Any) -> Exchange:
-        transport = self._runtime.client.transport(str(url))
-        transport.generation = Generation.SSE
+        transport = self._runtime.client.legacy_transport(str(url))
         return Exchange(transport, None, transport.stream(Stream.SESSION))
 
     def _leave(self, exchange: Exchange) -> None:

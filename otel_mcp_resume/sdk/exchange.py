@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
 
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.attempt import Attempt
@@ -12,13 +13,24 @@ if TYPE_CHECKING:
     from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
     from otel_mcp_resume.watch.transport import ClientTransport
 
-__all__ = ["EXCHANGE", "Exchange"]
+__all__ = ["EXCHANGE", "Exchange", "begin_posting", "posting_exchange"]
 
 
 class Exchange:
     """One call of a transport method, with all the HTTP requests that it makes by and by."""
 
-    __slots__ = ("attempt", "call", "connection", "http", "method", "redirect", "sending", "stream", "transport")
+    __slots__ = (
+        "__weakref__",
+        "attempt",
+        "call",
+        "connection",
+        "http",
+        "method",
+        "redirect",
+        "sending",
+        "stream",
+        "transport",
+    )
 
     def __init__(
         self,
@@ -47,3 +59,17 @@ class Exchange:
 
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("otel_mcp_resume_exchange", default=None)
 """Set by a wrapper around a coroutine and reset when that returns, so never across a `yield` of ours."""
+
+_POSTING: WeakKeyDictionary[Any, ref[Exchange]] = WeakKeyDictionary()
+"""HTTP+SSE: whose posts an HTTP client makes. From 2.0 on that happens in the context of whoever sends the message."""
+
+
+def begin_posting(http: Any, exchange: Exchange) -> None:
+    """`http` belongs to the session of `exchange` from now on. It is held by that, which is held by nobody here."""
+    _POSTING[http] = ref(exchange)
+
+
+def posting_exchange(http: Any) -> Exchange | None:
+    """The exchange of HTTP+SSE that `http` was made for, if it is one."""
+    known = _POSTING.get(http) if _POSTING else None
+    return None if known is None else known()

@@ -11,14 +11,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation
-from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
+from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange, begin_posting, posting_exchange
 from otel_mcp_resume.sdk.http_heads import opens_streams, request_head, response_head
 from otel_mcp_resume.sdk.http_pool import LEAVING
 from otel_mcp_resume.watch.exchange import Leaving, RequestHead, ResponseHead
+from otel_mcp_resume.watch.transport import session_in_url
 
 if TYPE_CHECKING:
     from otel_mcp_resume.sdk.patches import AsyncWrapper
     from otel_mcp_resume.sdk.runtime import Runtime
+    from otel_mcp_resume.watch.asked import Asked
     from otel_mcp_resume.watch.client_stream import ClientStream
     from otel_mcp_resume.watch.connection import Connection
 
@@ -43,6 +45,8 @@ class HttpTap:
         self._leaves = guard(hook, self._leaving)
         self._current_span = runtime.http_spans.current
         self._begins = guard(hook, self._begin)
+        self._posts = guard(hook, posting_exchange)
+        self._reads = guard(hook, self._read)
         self._failed = guard(hook, self._failure)
         self._answered = guard(hook, self._answer)
         self._fail = guard.fail(hook)
@@ -51,12 +55,15 @@ class HttpTap:
 
     def wrapper(self) -> AsyncWrapper:
         """The wrapper of `AsyncClient.send`."""
+        posts = self._posts
 
         async def send(
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
             exchange = EXCHANGE.get()
-            if exchange is None or exchange.sending or exchange.http not in (instance, None):
+            if exchange is None or exchange.http not in (instance, None):
+                exchange = posts(instance)
+            if exchange is None or exchange.sending:
                 return await wrapped(*args, **kwargs)
             request: Any = args[0] if args else kwargs.get("request")
             head = self._begins(exchange, instance, request)
@@ -83,8 +90,12 @@ class HttpTap:
     # -- bookkeeping: everything below runs behind the guard -------------------------------------
 
     def _begin(self, exchange: Exchange, http: Any, request: Any) -> RequestHead | None:
-        exchange.http = http  # `sse_client` makes its own
         method = str(request.method)
+        if EXCHANGE.get() is not exchange and not _is_post_of(exchange, method, str(request.url)):
+            return None  # an application may use the HTTP client of its session, too
+        if exchange.http is None and exchange.transport.asked is not None:
+            begin_posting(http, exchange)
+        exchange.http = http  # `sse_client` makes its own
         if method not in ("GET", "POST") or not opens_streams(request, method, exchange.transport.generation):
             return None
         head = request_head(request, exchange.transport.generation)
@@ -98,10 +109,16 @@ class HttpTap:
             facts, exchange.attempt = stream.requesting(head)
             self._report(facts)
         if method == "POST":
+            if exchange.transport.asked is not None:
+                exchange.call = None
+                self._reads(exchange, exchange.transport.asked, request)
             self._report(exchange.transport.posting(head, exchange.method))
             if exchange.call is not None:
                 self._report(exchange.transport.calling(*exchange.call))
         return head
+
+    def _read(self, exchange: Exchange, asked: Asked, request: Any) -> None:
+        exchange.call = asked.posting(request.content)
 
     def _carry(self, exchange: Exchange, request: Any) -> object:
         return None if exchange.attempt is None else self._carry_span(exchange.attempt.node, request.headers)
@@ -225,3 +242,8 @@ def _stream_of(exchange: Exchange, head: RequestHead) -> ClientStream | None:
     if head.method == "POST" and exchange.transport.generation is Generation.SSE:
         return None
     return exchange.stream
+
+
+def _is_post_of(exchange: Exchange, method: str, url: str) -> bool:
+    session_id = exchange.transport.session_id
+    return method == "POST" and session_id is not None and session_in_url(url) == session_id

@@ -80,6 +80,10 @@ class ClientWatch:
         """A client transport at `url` begins."""
         return ClientTransport(self, url)
 
+    def legacy_transport(self, url: str) -> ClientTransport:
+        """The same of HTTP+SSE."""
+        return ClientTransport.legacy(self, url)
+
     # -- attempts --------------------------------------------------------------------------------
 
     def opened(self, attempt: Attempt, connection: Connection) -> None:
@@ -139,7 +143,8 @@ class ClientWatch:
             self._cursors.keep(origin, short_key(token), received)
 
     def session_began(self, origin: str, session_id: str) -> None:
-        """A session was initialised in this process. Holds the lock."""
+        """A session was initialised in this process, so it is alive, whatever was said of its name. Holds the lock."""
+        self._dead.pop((origin, session_id), None)
         self._cursors.initialised(origin, session_id)
 
     def session_died(self, origin: str, session_id: str | None) -> None:

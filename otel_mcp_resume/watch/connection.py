@@ -39,6 +39,7 @@ class Connection:
         "_answers",
         "_count",
         "_delivered",
+        "_responded",
         "_scanner",
         "attempt",
         "closed",
@@ -67,7 +68,9 @@ class Connection:
         self.first_id: str | None = None
         self.events = 0
         self.closed = False
-        self._answers = stream.request_id is not None or request_id is not None
+        asked = stream.transport.asked
+        self._answers = asked is not None or stream.request_id is not None or request_id is not None
+        self._responded = stream.responded_with if asked is None else stream.transport.answered
         self._count = count
         self._delivered = False
         self._scanner = SseScanner()
@@ -105,7 +108,7 @@ class Connection:
         self.events += 1
         repeated = answered = None
         if self._answers and (answered := response_id(data)) is not None:
-            stream.responded_with(answered, data)
+            self._responded(answered, data)
         if event_id:
             repeated = stream.saw_id(event_id, data)
         elif event_id is not None:
@@ -235,4 +238,6 @@ class Connection:
                 )
             )
             self.stream.connection_ended(self, cause)
+            if cause in (Disconnect.CLOSED, Disconnect.RESET):
+                self.stream.transport.cut()
             return facts

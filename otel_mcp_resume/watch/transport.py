@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from otel_mcp_resume.rules.terms import Generation, Side, Stream, ViolationRule
+from otel_mcp_resume.watch.asked import Asked
 from otel_mcp_resume.watch.client_stream import ClientStream
 from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead, context_of
 from otel_mcp_resume.watch.facts import Context, Fact, Node, SessionClosed, SessionOpened, Violated
@@ -51,6 +52,7 @@ class ClientTransport:
         "_lost_listens",
         "_requests",
         "address",
+        "asked",
         "generation",
         "leaving",
         "node",
@@ -73,11 +75,21 @@ class ClientTransport:
         self.leaving = False
         """The application is on its way out; what is refused or cut from now on was not wanted."""
         self.standalone: ClientStream | None = None
+        self.asked: Asked | None = None
+        """What awaits its answer on the stream of the session; None where each request has a stream of its own."""
         self._began = watch.clock()
         self._key = object()
         """Tells this transport from others, and keeps nothing of it alive."""
         self._requests: dict[str, ClientStream] = {}
         self._lost_listens: dict[int, ClientStream] = {}
+
+    @classmethod
+    def legacy(cls, watch: ClientWatch, url: str) -> ClientTransport:
+        """One of HTTP+SSE."""
+        transport = cls(watch, url)
+        transport.generation = Generation.SSE
+        transport.asked = Asked()
+        return transport
 
     # -- streams ---------------------------------------------------------------------------------
 
@@ -131,6 +143,8 @@ class ClientTransport:
 
     def posted(self, request: RequestHead, response: ResponseHead, method: str | None) -> Sequence[Fact]:
         """A POST was answered. Sessions are learned from 2xx responses only."""
+        if self.asked is not None and 400 <= response.status < 500:
+            self.asked.refused()
         if response.status == 404:
             with self.watch.lock:
                 self.watch.session_died(self.origin, request.session_id)
@@ -181,11 +195,23 @@ class ClientTransport:
         if not self.watch.calls.repeats(self.origin, tool, arguments, self._key, self._began):
             return ()
         rule = ViolationRule.DUPLICATE_CALL
-        return (Violated(Side.CLIENT, self.generation, rule, Stream.REQUEST, None, self.session_context(None)),)
+        stream = Stream.REQUEST if self.asked is None else Stream.SESSION
+        return (Violated(Side.CLIENT, self.generation, rule, stream, None, self.session_context(None)),)
 
     def call_left(self, tool: str, arguments: Any) -> None:
         """A `tools/call` ended without an answer, though it may have run."""
         self.watch.calls.left(self.origin, tool, arguments, self._key)
+
+    def answered(self, request_id: str, data: str) -> None:
+        """A response arrived on the stream of the session."""
+        if self.asked is not None and self.asked.answered(request_id):
+            self.tools_listed(data)
+
+    def cut(self) -> None:
+        """The stream of the session ended, and not because the application left: what was asked stays unanswered."""
+        if self.asked is not None and not self.leaving:
+            for call in self.asked.left():
+                self.call_left(*call)
 
     def tools_listed(self, data: str) -> None:
         """The response to a `tools/list`: it says which tools may be called twice."""

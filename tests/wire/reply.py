@@ -27,7 +27,7 @@ RST_AFTER = 0.05
 class Peer(Protocol):
     """What a response may ask the server that gives it."""
 
-    async def arrival_of(self, rpc_method: str) -> Request: ...
+    async def arrival_of(self, rpc_method: str, nth: int | None = None) -> Request: ...
 
     def latest(self, rpc_method: str) -> Request | None: ...
 
@@ -74,7 +74,7 @@ class Reply:
             if "sleep" in frame:
                 await asyncio.sleep(frame["sleep"])
             elif "await" in frame:
-                self.subject = await self.server.arrival_of(frame["await"])
+                self.subject = await self.server.arrival_of(frame["await"], frame.get("nth"))
             else:
                 data = frame_text(self, frame).replace("\n", respond.get("newline", "\n")).encode()
                 if gzip is not None:

@@ -72,13 +72,15 @@ class ScriptedServer:
             self.requests.append(request)
             self._arrival.notify_all()
 
-    async def arrival_of(self, rpc_method: str) -> Request:
-        """The latest request of that JSON-RPC method, waiting for the first one."""
+    async def arrival_of(self, rpc_method: str, nth: int | None = None) -> Request:
+        """The latest request of that JSON-RPC method, waiting for the first one; or the N-th, waiting for that."""
+
+        def arrived() -> list[Request]:
+            return [request for request in self.requests if request.rpc_method == rpc_method]
+
         async with self._arrival:
-            await self._arrival.wait_for(lambda: self.latest(rpc_method) is not None)
-        request = self.latest(rpc_method)
-        assert request is not None
-        return request
+            await self._arrival.wait_for(lambda: len(arrived()) >= (nth or 1))
+        return arrived()[-1 if nth is None else nth - 1]
 
     def latest(self, rpc_method: str) -> Request | None:
         return next((r for r in reversed(self.requests) if r.rpc_method == rpc_method), None)

@@ -1,0 +1,68 @@
+"""What a client has asked over HTTP+SSE: a POST is only taken, the answer comes on the stream of the session."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from otel_mcp_resume.watch.calls import member
+from otel_mcp_resume.watch.jsonrpc import id_text
+
+__all__ = ["Asked", "ToolCall"]
+
+ToolCall = tuple[str, Any]
+"""Tool and arguments."""
+
+LIMIT = 1024
+"""Requests of one session without an answer. An application may give up waiting and say nothing: the oldest goes."""
+
+_WATCHED = (b'"tools/call"', b'"tools/list"', b'"notifications/cancelled"')
+"""No other message is parsed."""
+
+
+class Asked:
+    """The requests of one session that have no answer yet. Posts are made one after the other."""
+
+    __slots__ = ("_latest", "_open")
+
+    def __init__(self) -> None:
+        self._latest: str | None = None
+        self._open: OrderedDict[str, ToolCall | None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def posting(self, body: bytes) -> ToolCall | None:
+        """A message is about to be posted. The call that it is. Raises `ValueError` if it is no JSON."""
+        self._latest = None
+        if not any(name in body for name in _WATCHED):
+            return None
+        message = json.loads(body)
+        method, params, request_id = member(message, "method"), member(message, "params"), member(message, "id")
+        if method == "notifications/cancelled":  # nobody waits for it any more
+            self._open.pop(id_text(member(params, "requestId")), None)
+        if request_id is None or method not in ("tools/call", "tools/list"):
+            return None
+        call = (str(member(params, "name")), member(params, "arguments")) if method == "tools/call" else None
+        self._latest = id_text(request_id)
+        self._open[self._latest] = call
+        if len(self._open) > LIMIT:
+            self._open.popitem(last=False)
+        return call
+
+    def refused(self) -> None:
+        """The latest post was answered with a 4xx, so nothing of it was done."""
+        if self._latest is not None:
+            self._open.pop(self._latest, None)
+
+    def answered(self, request_id: str) -> bool:
+        """A response is here. Whether it lists tools."""
+        return self._open.pop(request_id, ()) is None
+
+    def left(self) -> Sequence[ToolCall]:
+        """The stream is gone, and with it the answers to these calls."""
+        calls = [call for call in self._open.values() if call is not None]
+        self._open.clear()
+        return calls

@@ -1,0 +1,130 @@
+"""Calls over HTTP+SSE: their answers come on the stream of the session, and are lost with it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.sdk.client_world import BACKENDS, counts, faults, plugged, run, served, text_of
+from tests.sdk.test_client_sse import connected
+from tests.wire.driven.steps import Json
+
+pytestmark = [
+    # What a 2.x or older 1.x leaves open when its stream is cut.
+    pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.parametrize("backend", BACKENDS),
+]
+
+ANSWER: Json = {"event": "message", "answer": True}
+DUPLICATE = {"sse duplicate_call": 1}
+
+
+def session(number: int, *frames: Json, end: str = "hold") -> Json:
+    """The stream of the N-th session, which is named like the others."""
+    began: list[Json] = [
+        {"event": "endpoint", "data": "/messages?session_id=L1"},
+        {"await": "initialize", "nth": number},
+        ANSWER,
+    ]
+    return {
+        "when": {"method": "GET", "path": "/sse", "nth": number},
+        "respond": {"sse": [*began, *frames], "end": end},
+    }
+
+
+def awaited(call: int) -> Json:
+    return {"await": "tools/call", "nth": call}
+
+
+def answered(call: int, listing: int) -> list[Json]:
+    """The answer to the N-th call, and the list of tools that the SDK looks the result up in."""
+    return [awaited(call), ANSWER, {"await": "tools/list", "nth": listing}, ANSWER]
+
+
+def calling(url: str, arguments: Json, *, times: int = 1) -> Callable[[], Awaitable[str]]:
+    """A session in which `pay` is called: the answer, or what came instead."""
+
+    async def play() -> str:
+        said = "silence"
+        try:
+            async with connected(url.replace("/mcp", "/sse")) as api:
+                for _ in range(times):
+                    with anyio.move_on_after(1):
+                        said = text_of(await api.call_tool("pay", arguments))
+        except Exception as error:  # noqa: BLE001 - an exception group, or what was in it
+            return type(error).__name__
+        return said
+
+    return play
+
+
+def violations(plugin: Any) -> dict[str, float]:
+    return counts(plugin, "mcp_resume_violations_total", "generation", "rule")
+
+
+def test_a_call_whose_answer_went_with_the_stream_is_made_again(backend: str) -> None:
+    streams = [
+        session(1, awaited(1), end="eof"),
+        *(session(number, *answered(number, number - 1)) for number in (2, 3, 4)),
+    ]
+    with plugged() as plugin, served(*streams) as peer:
+        assert run(backend, calling(peer.url, {"order": 7})) != "ok"
+        assert run(backend, calling(peer.url, {"order": 8})) == "ok", "another order"
+        assert violations(plugin) == {}
+        assert run(backend, calling(peer.url, {"order": 7})) == "ok"
+        assert violations(plugin) == DUPLICATE
+        assert run(backend, calling(peer.url, {"order": 7})) == "ok", "the one before had its answer"
+        assert (violations(plugin), faults(plugin)) == (DUPLICATE, {})
+
+
+LISTED: Json = {"name": "pay", "inputSchema": {"type": "object"}, "annotations": {"idempotentHint": True}}
+FIRST: dict[str, tuple[Sequence[Json], str]] = {
+    "answered": (answered(1, 1), "eof"),
+    "refused": ([{"sleep": 0.3}], "eof"),
+    "left": ([], "hold"),
+    "harmless": (
+        [
+            {"await": "tools/list"},
+            {"event": "message", "rpc": {"id": "$id", "result": {"tools": [LISTED]}}},
+            awaited(1),
+        ],
+        "eof",
+    ),
+}
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_one_that_is_owed_nothing_may_be_made_again(backend: str, first: str) -> None:
+    async def list_and_call() -> None:
+        async with connected(peer.url.replace("/mcp", "/sse")) as api:
+            await api.list_tools()
+            await api.call_tool("pay", {"order": 7})
+
+    async def attempted() -> None:
+        with contextlib.suppress(Exception):  # it is cut
+            await list_and_call()
+
+    refusal: Json = {"when": {"rpc": "tools/call", "nth": 1}, "respond": {"status": 400}}
+    frames, end = FIRST[first]
+    rules = [session(1, *frames, end=end), session(2, *answered(2, 1 + (first in ("answered", "harmless"))))]
+    with plugged() as plugin, served(*([refusal] if first == "refused" else []), *rules) as peer:
+        run(backend, attempted if first == "harmless" else calling(peer.url, {"order": 7}))
+        assert run(backend, calling(peer.url, {"order": 7})) == "ok"
+        assert peer.seen(rpc="tools/call") == 2
+        assert (violations(plugin), faults(plugin)) == ({}, {})
+
+
+def test_after_a_404_the_sdk_posts_no_more_and_a_new_session_of_that_name_is_alive(backend: str) -> None:
+    gone: Json = {"when": {"rpc": "tools/call", "nth": 1}, "respond": {"status": 404}}
+    rules = [session(1), session(2, *answered(2, 1))]
+    with plugged() as plugin, served(gone, *rules) as peer:
+        assert run(backend, calling(peer.url, {}, times=2)) != "ok"
+        assert peer.seen(rpc="tools/call") == 1, "there is no use of a dead session that could be reported"
+        assert run(backend, calling(peer.url, {})) == "ok"
+        assert peer.seen(rpc="initialize", path="/messages?session_id=L1") + peer.seen(rpc="initialize") >= 2
+        assert (violations(plugin), faults(plugin)) == ({}, {})
