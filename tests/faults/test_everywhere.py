@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SHARE = 16
-"""One point in so many."""
+"""One point in so many, always the same: some 6 s of processor time a side."""
 
 
 @pytest.mark.once
@@ -20,7 +20,7 @@ def test_whatever_fails_the_application_goes_on(side: str) -> None:
     modes = ("--mode", "raise", "--mode", "nonsense", "--mode", "hang")
     command = [sys.executable, "-m", "tests.faults", "--side", side, *modes, "--share", str(SHARE)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.returncode == 0, run.stdout + run.stderr[-3000:]
     total = next(line for line in run.stdout.splitlines() if line.startswith("all ")).split()
     assert int(total[1]) >= 10, run.stdout
     assert total[-1] == "0", run.stdout

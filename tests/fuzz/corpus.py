@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -61,16 +62,7 @@ class Corpus:
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.frames: list[str] = []
-        self.tokens: list[str] = []
-        for case in find_cases([CASES]):
-            for key, value in _members(case.body):
-                if key == "sse":
-                    self.frames += [frame_text(_Speaker(), frame) for frame in value or () if "sleep" not in frame]
-                elif key in ("token", "id") and isinstance(value, (str, int)):
-                    self.tokens.append(str(value))
-        self.frames = sorted({frame for frame in self.frames if len(frame) < 5000})
-        self.tokens = sorted({token for token in self.tokens if len(token) < 5000})
+        self.frames, self.tokens = _seeds()
         self._spoilers: tuple[Callable[[str], str], ...] = (
             self._cut,
             self._insert,
@@ -166,6 +158,20 @@ class Corpus:
 
     def _glue(self, text: str) -> str:
         return text + self.random.choice(self.frames)
+
+
+@functools.cache
+def _seeds() -> tuple[list[str], list[str]]:
+    """Frames and tokens of all cases: seconds of reading, so once."""
+    frames: set[str] = set()
+    tokens: set[str] = set()
+    for case in find_cases([CASES]):
+        for key, value in _members(case.body):
+            if key == "sse":
+                frames |= {frame_text(_Speaker(), frame) for frame in value or () if "sleep" not in frame}
+            elif key in ("token", "id") and isinstance(value, (str, int)):
+                tokens.add(str(value))
+    return sorted(frame for frame in frames if len(frame) < 5000), sorted(t for t in tokens if len(t) < 5000)
 
 
 def _members(value: Any) -> Iterator[tuple[str, Any]]:

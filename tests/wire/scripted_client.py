@@ -29,6 +29,8 @@ class ScriptedClient:
         """`protocol` is spoken where a step names none."""
         self.port = port
         self.protocol = protocol
+        self.patience = 1.0
+        """Factor on all time limits. Nothing waits longer than it must."""
         self.sessions: dict[str, Session] = {}
         self.exchanges: dict[str, Exchange] = {}
         self.saved: dict[str, str | None] = {}
@@ -67,7 +69,7 @@ class ScriptedClient:
         body: Json = {"jsonrpc": "2.0", "id": f"init-{arg['session']}", "method": "initialize", "params": params}
         exchange = await self._send({**arg, "method": "POST"}, body)
         legacy_sse = session.path != "/mcp"
-        await exchange.wait_until(lambda: legacy_sse or exchange.ended, 3)
+        await exchange.wait_until(lambda: legacy_sse or exchange.ended, 3 * self.patience)
         session.sid = exchange.headers.get("mcp-session-id", session.sid)
         await self.do_notify({"session": arg["session"], "rpc": {"method": "notifications/initialized"}})
 
@@ -75,7 +77,7 @@ class ScriptedClient:
         """Opens the legacy stream and keeps the address of its `endpoint` event."""
         session = self.sessions[arg["session"]] = Session(self.protocol)
         exchange = await self._send({"path": "/sse", "method": "GET", **arg}, None)
-        if await exchange.wait_until(lambda: bool(exchange.events), 3):
+        if await exchange.wait_until(lambda: bool(exchange.events), 3 * self.patience):
             session.path = exchange.events[0].data or session.path
         exchange.cursor = 1
 
@@ -106,15 +108,16 @@ class ScriptedClient:
     async def do_read(self, arg: Json) -> None:
         """Waits for `events: N` more events, for `until: end`, or just `for` some seconds; may `save` the last id."""
         exchange = self.exchanges[arg["from"]]
+        within = arg.get("within", 3) * self.patience
         if "for" in arg:
             await asyncio.sleep(arg["for"])
             exchange.cursor = len(exchange.events)
         elif "events" in arg:
             wanted = exchange.cursor + arg["events"]
-            if not await exchange.wait_until(lambda: len(exchange.events) >= wanted, arg.get("within", 3)):
+            if not await exchange.wait_until(lambda: len(exchange.events) >= wanted, within):
                 self.problems.append(Problem(f"read {arg['from']}: {len(exchange.events)} events, wanted {wanted}"))
             exchange.cursor = min(wanted, len(exchange.events))
-        elif not await exchange.wait_until(lambda: exchange.ended, arg.get("within", 3)):
+        elif not await exchange.wait_until(lambda: exchange.ended, within):
             self.problems.append(Problem(f"read {arg['from']}: did not end"))
         else:
             exchange.cursor = len(exchange.events)
@@ -145,7 +148,7 @@ class ScriptedClient:
         exchange.pump = asyncio.create_task(exchange.receive(reader))
         self.exchanges[arg.get("as", f"unnamed-{len(self.exchanges)}")] = exchange
         if not arg.get("no_wait"):
-            await exchange.wait_until(lambda: exchange.status is not None, 2)
+            await exchange.wait_until(lambda: exchange.status is not None, 2 * self.patience)
         return exchange
 
 
