@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
-__all__ = ["OWN", "installed_version"]
+__all__ = ["OWN", "has_module", "installed_version"]
 
 OWN = "otel-mcp-resume"
 
@@ -15,3 +16,11 @@ def installed_version(distribution: str = OWN) -> str:
         return version(distribution)
     except PackageNotFoundError:
         return ""
+
+
+def has_module(name: str) -> bool:
+    """Whether there is a module of that name. Imports the packages it is in: none, where they cannot be imported."""
+    try:
+        return find_spec(name) is not None
+    except ImportError:
+        return False

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 
 from otel_mcp_resume.exporter import LAST_PORT, MORE_PORTS
 from otel_mcp_resume.settings import METRICS_OTEL, METRICS_PROMETHEUS, Settings
+from otel_mcp_resume.versions import has_module
 
 __all__ = ["destinations"]
 
@@ -37,15 +37,8 @@ def _without_one(environ: Mapping[str, str]) -> str:
     endpoint = next((environ[name] for name in _OTLP if environ.get(name)), None)
     if endpoint is None:
         return "and nowhere if it sets none"
-    missing = "" if _has(_EXPORTER) else f", but for that {_EXTRA} is not installed: nothing would be sent"
+    missing = "" if has_module(_EXPORTER) else f", but for that {_EXTRA} is not installed: nothing would be sent"
     return f"or {endpoint} where it has none{missing}"
-
-
-def _has(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ImportError:  # a parent of it is missing
-        return False
 
 
 def _endpoint(host: str, port: int | None) -> str:

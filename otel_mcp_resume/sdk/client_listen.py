@@ -7,10 +7,10 @@ still open. On the wire that looks as if the application had had enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from otel_mcp_resume.versions import has_module
 from otel_mcp_resume.watch.jsonrpc import id_text
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MODULE = "mcp.client.subscriptions"
 REGISTER = "ClientSession._register_listen_route"
 SETTLE = "ListenRoute.settle"
 
-HOOKS = (REGISTER, SETTLE) if find_spec(MODULE) is not None else ()
+HOOKS = (REGISTER, SETTLE) if has_module(MODULE) else ()
 """None in 1.x, which knows no subscriptions of this kind."""
 
 

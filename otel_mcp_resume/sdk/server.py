@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.sdk.server_http import HttpHooks
 from otel_mcp_resume.sdk.server_transport import TransportHooks
+from otel_mcp_resume.versions import has_module
 from otel_mcp_resume.watch.calls import Tools
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def install(runtime: Runtime) -> None:
     managed = HttpHooks(runtime, tools_of_manager)
     for hook in (STATEFUL, STATELESS):
         patch(hook, MANAGER_MODULE, hook, managed.wrapper(hook, _with_sessions, reached_manager))
-    if find_spec(MODERN_MODULE) is not None:
+    if has_module(MODERN_MODULE):
         hook = ANY_GENERATION
         patch(hook, MANAGER_MODULE, hook, managed.wrapper(hook, _by_version, lambda _, __: None))
 

@@ -8,12 +8,12 @@ before the stream has ended finds it closed. To the client this is an end in goo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from otel_mcp_resume.sdk.server_http import current_exchange
+from otel_mcp_resume.versions import has_module
 
 if TYPE_CHECKING:
     from otel_mcp_resume.sdk.runtime import Runtime
@@ -24,7 +24,7 @@ __all__ = ["HOOKS", "install"]
 MODULE = "mcp.server.subscriptions"
 LISTEN = "ListenHandler.__call__"
 
-HOOKS = (LISTEN,) if find_spec(MODULE) is not None else ()
+HOOKS = (LISTEN,) if has_module(MODULE) else ()
 """None in 1.x, which knows no subscriptions of this kind."""
 
 

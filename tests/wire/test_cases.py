@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .cases import Case
 
 FORKED = bool(os.environ.get("WIRE_NURSERY"))
-AT_A_TIME = 20
+AT_A_TIME = 10
 """Cases whose processes were forked."""
 
 
