@@ -25,7 +25,10 @@ class UnansweredCalls:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._left: OrderedDict[int, tuple[float, object]] = OrderedDict()
+        self._left: OrderedDict[tuple[int, object], float] = OrderedDict()
+        """When each was left. Many clients may have made the same call: each transport is remembered once."""
+        self._owners: dict[int, list[object]] = {}
+        """The transports that left each call, the oldest first."""
         self._harmless: OrderedDict[int, None] = OrderedDict()
 
     def left(self, peer: str, tool: str, arguments: Any, owner: object = None) -> None:
@@ -34,10 +37,12 @@ class UnansweredCalls:
             if hash((peer, tool)) in self._harmless:
                 return
             key = _digest(peer, tool, arguments)
-            self._left[key] = self._clock(), owner
-            self._left.move_to_end(key)
+            if (key, owner) in self._left:
+                self._forget(key, owner)
+            self._left[key, owner] = self._clock()
+            self._owners.setdefault(key, []).append(owner)
             if len(self._left) > LIMIT:
-                self._left.popitem(last=False)
+                self._forget(*next(iter(self._left)))
 
     def repeats(self, peer: str, tool: str, arguments: Any, owner: object = None, began: float = float("inf")) -> bool:
         """Whether a call repeats one that was left; each is repeated once.
@@ -47,12 +52,24 @@ class UnansweredCalls:
         if not self._left:  # nearly always, and then no argument is looked at
             return False
         with self._lock:
-            key = _digest(peer, tool, arguments)
-            when, whose = self._left.get(key, (None, None))
-            if when is None or (whose is not owner and began < when):
-                return False
-            del self._left[key]
-            return self._clock() - when <= WINDOW
+            key, now = _digest(peer, tool, arguments), self._clock()
+            owners = self._owners.get(key, [])
+            for whose in sorted(owners, key=lambda whose: whose is not owner):  # one's own goes first
+                when = self._left[key, whose]
+                if whose is not owner and began < when:
+                    continue
+                self._forget(key, whose)
+                if now - when <= WINDOW:
+                    return True
+            return False
+
+    def _forget(self, key: int, owner: object) -> None:
+        """Holds the lock."""
+        del self._left[key, owner]
+        owners = self._owners[key]
+        owners.remove(owner)
+        if not owners:
+            del self._owners[key]
 
     def tools_listed(self, peer: str, data: str) -> None:
         """Learns from a `tools/list` response which tools do no harm when called twice (`ToolAnnotations`)."""

@@ -180,3 +180,33 @@ def test_another_transport_that_was_there_before_makes_calls_of_its_own() -> Non
     assert memory.repeats(*PAY, cut, clock.now - 1)
     memory.left(*PAY, cut)
     assert memory.repeats(*PAY, other, clock.now + 1)
+
+
+def test_each_of_many_clients_that_made_the_same_call_repeats_its_own() -> None:
+    clock = Clock()
+    memory, clients = calls(clock), [object() for _ in range(10)]
+    for client in clients:
+        memory.left(*PAY, client)
+        memory.left(*PAY, client)  # told twice of the same cut: once is enough
+    assert [memory.repeats(*PAY, client, clock.now - 1) for client in clients] == [True] * 10
+    assert not any(memory.repeats(*PAY, client, clock.now - 1) for client in clients)
+    assert memory._owners == {}
+
+
+def test_clients_that_begin_after_the_cut_repeat_as_many_as_were_left() -> None:
+    clock = Clock()
+    memory = calls(clock)
+    for _ in range(3):
+        memory.left(*PAY, object())
+    assert [memory.repeats(*PAY, object(), clock.now + 1) for _ in range(5)] == [True, True, True, False, False]
+
+
+def test_what_is_remembered_of_one_call_is_bounded() -> None:
+    clock = Clock()
+    memory = calls(clock)
+    for _ in range(LIMIT + 100):
+        memory.left(*PAY, object())
+    assert len(memory._left) == sum(map(len, memory._owners.values())) == LIMIT
+    clock.now += WINDOW + 1
+    assert not memory.repeats(*PAY, object(), clock.now)
+    assert (len(memory._left), memory._owners) == (0, {})
