@@ -27,6 +27,7 @@ def test_whatever_fails_the_application_goes_on(side: str) -> None:
 
 
 @pytest.mark.once
+@pytest.mark.timeout(300)
 def test_a_fault_that_escapes_is_found() -> None:
     """The wall taken away: what would have been swallowed reaches the application, and is told."""
     code = (
