@@ -21,6 +21,8 @@ def short_key(event_id: str) -> str | int:
     return event_id if len(event_id) <= LONG_ID else hash(event_id)
 
 
+GONE_AT_ONCE = 64
+"""Forgotten ids from which on their places are given back, if they are half of a stream's."""
 EVICTIONS_AT_ONCE = 1000
 """Evictions after which an open stream reports them, rather than at its end."""
 
@@ -65,11 +67,15 @@ class EventMemory:
 class SeenIds:
     """The ids of one stream."""
 
-    __slots__ = ("_memory", "_payloads", "open")
+    __slots__ = ("_first", "_keys", "_memory", "_payloads", "open")
 
     def __init__(self, memory: EventMemory) -> None:
         self._memory = memory
         self._payloads: dict[str | int, int | None] = {}
+        self._keys: list[str | int] = []
+        """In their order: a dict that is asked for its first key walks over all that were deleted in front of it.
+        A list, because an empty deque weighs as much as ten ids."""
+        self._first = 0
         self.open = True
 
     def add(self, event_id: str, data: str | None) -> DuplicateKind | None:
@@ -87,6 +93,7 @@ class SeenIds:
             if not self.open:
                 return None  # nobody would ever give it back
             payloads[key] = payload
+            self._keys.append(key)
             self._memory.added(self)
             return None
         if payload is None:
@@ -105,13 +112,20 @@ class SeenIds:
 
     def drop_oldest(self) -> bool:
         """Forgets the id that was remembered first. Whether there was one."""
-        for key in self._payloads:
-            del self._payloads[key]
-            return True
-        return False
+        keys, first = self._keys, self._first
+        if first == len(keys):
+            return False
+        del self._payloads[keys[first]]
+        self._first = first = first + 1
+        if first >= GONE_AT_ONCE and 2 * first >= len(keys):
+            del keys[:first]
+            self._first = 0
+        return True
 
     def close(self) -> None:
         """The stream is over: everything is given back at once."""
         self.open = False
         self._memory.released(len(self._payloads))
         self._payloads.clear()
+        self._keys.clear()
+        self._first = 0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import tracemalloc
 
 import pytest
@@ -139,3 +140,24 @@ def test_streams_that_come_and_go_leave_nothing_behind() -> None:
         seen.close()
     assert memory.size == 1
     assert len(memory._order) < 100
+
+
+@pytest.mark.once
+def test_an_id_costs_no_more_where_another_goes_for_it() -> None:
+    """As the ratio of two halves of one run. A walk over what is gone makes it thirty times as much."""
+    limit = 100_000
+    seen, marks = SeenIds(EventMemory(limit)), [time.thread_time()]
+    for half in range(2):
+        for number in range(half * limit, (half + 1) * limit):
+            seen.add(str(number), "a")
+        marks.append(time.thread_time())
+    assert marks[2] - marks[1] < 10 * (marks[1] - marks[0])
+    assert len(seen) == limit
+
+
+def test_places_of_what_is_gone_are_given_back() -> None:
+    seen = SeenIds(EventMemory(100))
+    for number in range(100_000):
+        seen.add(str(number), "a")
+    assert len(seen._keys) <= 400
+    assert [str(number) in seen for number in (99_899, 99_900, 99_999)] == [False, True, True]
