@@ -135,8 +135,8 @@ class HttpTap:
             if connection := self._take(exchange, head, response_head(response)):
                 self._end(connection, Disconnect.CANCELLED)  # and nobody will read it
             return
-        if head.method == "POST" and exchange.call is not None and type(error).__name__ not in _NEVER_SENT:
-            exchange.transport.call_left(*exchange.call)
+        if head.method == "POST" and exchange.call is not None:
+            exchange.transport.call_failed(*exchange.call, was_sent=type(error).__name__ not in _NEVER_SENT)
         if stream := _stream_of(exchange, head):
             self._report(stream.responded(head, None, exchange.attempt)[0])
 

@@ -25,9 +25,10 @@ _WATCHED = (b'"tools/call"', b'"tools/list"', b'"notifications/cancelled"')
 class Asked:
     """The requests of one session that have no answer yet. Posts are made one after the other."""
 
-    __slots__ = ("_latest", "_open")
+    __slots__ = ("_failed", "_latest", "_open")
 
     def __init__(self) -> None:
+        self._failed: tuple[str, ToolCall] | None = None
         self._latest: str | None = None
         self._open: OrderedDict[str, ToolCall | None] = OrderedDict()
 
@@ -42,27 +43,50 @@ class Asked:
         message = json.loads(body)
         method, params, request_id = member(message, "method"), member(message, "params"), member(message, "id")
         if method == "notifications/cancelled":  # nobody waits for it any more
-            self._open.pop(id_text(member(params, "requestId")), None)
+            self._open.pop(_key(id_text(member(params, "requestId"))), None)
         if request_id is None or method not in ("tools/call", "tools/list"):
             return None
         call = (str(member(params, "name")), member(params, "arguments")) if method == "tools/call" else None
-        self._latest = id_text(request_id)
+        self._latest = _key(id_text(request_id))
         self._open[self._latest] = call
         if len(self._open) > LIMIT:
             self._open.popitem(last=False)
         return call
 
     def refused(self) -> None:
-        """The latest post was answered with a 4xx, so nothing of it was done."""
+        """The latest post was answered with a 4xx, or never sent, so nothing of it was done."""
         if self._latest is not None:
             self._open.pop(self._latest, None)
 
+    def failed(self) -> bool:
+        """The latest post got no answer of its own. Whether its result had not come before, on the stream.
+
+        That may still bring it. The SDK posts no more after that.
+        """
+        call = None if self._latest is None else self._open.pop(self._latest, None)
+        if self._latest is None or call is None:
+            return False
+        self._failed = self._latest, call
+        return True
+
     def answered(self, request_id: str) -> bool:
         """A response is here. Whether it lists tools."""
-        return self._open.pop(request_id, ()) is None
+        return self._open.pop(_key(request_id), ()) is None
+
+    def answered_after_all(self, request_id: str) -> ToolCall | None:
+        """The call of a post that failed, if this is its response."""
+        if self._failed is None or self._failed[0] != _key(request_id):
+            return None
+        call, self._failed = self._failed[1], None
+        return call
 
     def left(self) -> Sequence[ToolCall]:
         """The stream is gone, and with it the answers to these calls."""
         calls = [call for call in self._open.values() if call is not None]
         self._open.clear()
         return calls
+
+
+def _key(request_id: str) -> str:
+    """`1` and `"1"` are the same: there are servers that answer a number with its text, and the SDK takes it."""
+    return request_id.strip('"')

@@ -44,6 +44,13 @@ class UnansweredCalls:
             if len(self._left) > LIMIT:
                 self._forget(*next(iter(self._left)))
 
+    def answered(self, peer: str, tool: str, arguments: Any, owner: object = None) -> None:
+        """The answer to a call that was left has come after all."""
+        key = _digest(peer, tool, arguments)
+        with self._lock:
+            if (key, owner) in self._left:
+                self._forget(key, owner)
+
     def repeats(self, peer: str, tool: str, arguments: Any, owner: object = None, began: float = float("inf")) -> bool:
         """Whether a call repeats one that was left; each is repeated once.
 

@@ -202,10 +202,21 @@ class ClientTransport:
         """A `tools/call` ended without an answer, though it may have run."""
         self.watch.calls.left(self.origin, tool, arguments, self._key)
 
+    def call_failed(self, tool: str, arguments: Any, *, was_sent: bool) -> None:
+        """The POST of a `tools/call` ended without a response."""
+        if self.asked is not None and not was_sent:
+            self.asked.refused()
+        elif was_sent and (self.asked is None or self.asked.failed()):
+            self.call_left(tool, arguments)
+
     def answered(self, request_id: str, data: str) -> None:
         """A response arrived on the stream of the session."""
-        if self.asked is not None and self.asked.answered(request_id):
+        if self.asked is None:
+            return
+        if self.asked.answered(request_id):
             self.tools_listed(data)
+        elif (call := self.asked.answered_after_all(request_id)) is not None:
+            self.watch.calls.answered(self.origin, *call, self._key)
 
     def cut(self) -> None:
         """The stream of the session ended, and not because the application left: what was asked stays unanswered."""

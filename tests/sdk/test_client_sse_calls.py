@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.sdk.client_world import BACKENDS, counts, faults, plugged, run, served, text_of
-from tests.sdk.test_client_sse import connected
+from tests.sdk.client_world import BACKENDS, HTTP, IS_MODERN, counts, faults, plugged, run, served, text_of, until
+from tests.sdk.test_client_sse import connected, legacy, mcp
 from tests.wire.driven.steps import Json
 
 pytestmark = [
@@ -127,4 +127,66 @@ def test_after_a_404_the_sdk_posts_no_more_and_a_new_session_of_that_name_is_ali
         assert peer.seen(rpc="tools/call") == 1, "there is no use of a dead session that could be reported"
         assert run(backend, calling(peer.url, {})) == "ok"
         assert peer.seen(rpc="initialize", path="/messages?session_id=L1") + peer.seen(rpc="initialize") >= 2
+        assert (violations(plugin), faults(plugin)) == ({}, {})
+
+
+async def failing_call(url: str, hook: str, error: Exception, over: Callable[[], object]) -> None:
+    """A session whose POST of a call ends in `error`, before or after the server has it; left once `over` holds."""
+
+    async def fail(about: Any) -> None:
+        request = getattr(about, "request", about) if hook == "response" else about
+        if b'"tools/call"' in await request.aread():
+            raise error
+
+    def factory(**options: Any) -> Any:
+        return HTTP.AsyncClient(**options, event_hooks={hook: [fail]})
+
+    address = url.replace("/mcp", "/sse")
+    with contextlib.suppress(Exception):  # what the SDK makes of it is its own affair
+        async with (
+            legacy.sse_client(address, httpx_client_factory=factory) as (read, write),
+            mcp.ClientSession(read, write) as api,
+            anyio.create_task_group() as group,
+        ):
+            await api.initialize()
+            group.start_soon(api.call_tool, "pay", {"order": 7})
+            await until(over)
+            group.cancel_scope.cancel()
+
+
+def test_one_that_never_left_the_process_is_no_first_call(backend: str) -> None:
+    def is_cut() -> bool:
+        return bool(counts(plugin, "mcp_resume_disconnects_total", "stream"))
+
+    streams = [session(1, {"sleep": 0.5}, end="eof"), session(2, *answered(1, 1))]
+    with plugged() as plugin, served(*streams) as peer:
+        run(backend, lambda: failing_call(peer.url, "request", HTTP.ConnectError("refused"), is_cut))
+        assert peer.seen(rpc="tools/call") == 0
+        assert run(backend, calling(peer.url, {"order": 7})) == "ok"
+        assert (violations(plugin), faults(plugin)) == ({}, {})
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_one_whose_post_failed_may_be_answered_on_the_stream(backend: str, *, is_answered: bool) -> None:
+    def is_over() -> bool:
+        return counts(plugin, "mcp_resume_events_total", "stream").get("session", 0) >= 2
+
+    frames: list[Json] = [awaited(1), ANSWER if is_answered else {"event": "message", "note": "working"}]
+    streams = [session(1, *frames), session(2, *answered(2, 1))]
+    with plugged() as plugin, served(*streams) as peer:
+        run(backend, lambda: failing_call(peer.url, "response", HTTP.ReadTimeout("slow"), is_over))
+        assert peer.seen(rpc="tools/call") == 1
+        assert run(backend, calling(peer.url, {"order": 7})) == "ok"
+        assert (violations(plugin), faults(plugin)) == ({} if is_answered else DUPLICATE, {})
+
+
+def test_a_server_that_answers_a_number_with_its_text_has_answered(backend: str) -> None:
+    number = 2 if IS_MODERN else 1
+    reply: Json = {"event": "message", "rpc": {"id": str(number), "result": {"content": []}}}
+    streams = [session(1, awaited(1), reply, end="eof"), session(2, awaited(2), ANSWER)]
+    with plugged() as plugin, served(*streams) as peer:
+        run(backend, calling(peer.url, {"order": 7}))
+        assert [request.rpc["id"] for request in peer.requests if request.matches({"rpc": "tools/call"})] == [number]
+        run(backend, calling(peer.url, {"order": 7}))
+        assert peer.seen(rpc="tools/call") == 2
         assert (violations(plugin), faults(plugin)) == ({}, {})

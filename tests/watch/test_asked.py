@@ -53,3 +53,27 @@ def test_the_oldest_are_forgotten() -> None:
         asked.posting(body("tools/call", number, name=str(number)))
     assert len(asked) == LIMIT
     assert asked.left()[0] == ("3", None)
+
+
+@pytest.mark.parametrize(("sent", "answered"), [(1, '"1"'), ("1", "1")])
+def test_an_id_and_its_text_are_the_same(sent: Any, answered: str) -> None:
+    asked = Asked()
+    asked.posting(body("tools/call", sent, name="pay"))
+    asked.answered(answered)
+    assert asked.left() == []
+
+
+def test_a_post_that_failed_may_be_answered_all_the_same() -> None:
+    asked = Asked()
+    asked.posting(body("tools/call", 1, name="pay"))
+    asked.posting(body("tools/call", 2, name="refund"))
+    assert asked.failed()
+    assert not asked.failed(), "it has been told of"
+    assert asked.left() == [("pay", None)]
+    assert asked.answered("2") is False
+    assert asked.answered_after_all("1") is None
+    assert asked.answered_after_all("2") == ("refund", None)
+    assert asked.answered_after_all("2") is None
+    asked.posting(body("tools/call", 3, name="pay"))
+    asked.answered("3")
+    assert not asked.failed(), "the result was here before"

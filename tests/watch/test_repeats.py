@@ -210,3 +210,14 @@ def test_what_is_remembered_of_one_call_is_bounded() -> None:
     clock.now += WINDOW + 1
     assert not memory.repeats(*PAY, object(), clock.now)
     assert (len(memory._left), memory._owners) == (0, {})
+
+
+def test_a_call_that_was_answered_after_all_may_be_made_again() -> None:
+    memory, cut = calls(), object()
+    memory.left(*PAY, cut)
+    memory.answered(*PAY, object())
+    memory.answered("https://there", "pay", None, cut)
+    assert memory._left
+    memory.answered(*PAY, cut)
+    assert not memory.repeats(*PAY)
+    assert memory._owners == {}
