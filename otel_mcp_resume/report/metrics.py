@@ -5,6 +5,7 @@ Thread-safe, and cheap where it is called per message: `event_counter` hands out
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from threading import get_ident
@@ -39,6 +40,9 @@ __all__ = ["Exemplar", "Metrics", "OldestPending"]
 Exemplar = Mapping[str, str]
 """The labels of an exemplar: what leads from a number to a trace."""
 
+MANY_TALLIES = 64
+"""From so many on, those of threads that have ended are looked for."""
+
 OldestPending = Callable[[], Mapping[Generation, float]]
 """The age in seconds of the oldest unanswered server request, for the generations that have one."""
 
@@ -58,6 +62,7 @@ class Metrics:
         self._lock = threading.Lock()
         self._store = open_store()
         self._tallies: dict[tuple[int, Side, Generation, Stream], Tally] = {}
+        self._many_tallies = MANY_TALLIES
         self._before_next: Callable[[], None] | None = None
         self._moves: dict[type, Callable[[Any, Exemplar | None], None]] = {
             AttemptSettled: self._attempt_settled,
@@ -105,7 +110,16 @@ class Metrics:
         if is_multiprocess():
             return increment
         with self._lock:
+            if len(self._tallies) >= self._many_tallies:
+                self._forget_dead_threads()
             return self._tallies.setdefault((get_ident(), side, generation, stream), Tally(increment)).add
+
+    def _forget_dead_threads(self) -> None:
+        """An application may make a thread for every conversation. Holds the lock."""
+        alive = sys._current_frames()  # noqa: SLF001 - `threading` does not know every thread
+        for key in [key for key in self._tallies if key[0] not in alive]:
+            self._tallies.pop(key).tell()
+        self._many_tallies = max(MANY_TALLIES, 2 * len(self._tallies))
 
     def _tell(self) -> None:
         with self._lock:
