@@ -54,7 +54,7 @@ class ListenHook:
 
     def _adopt(self, handler: Any) -> None:
         backlogs: Any = handler._streams  # noqa: SLF001 - what is hooked into
-        if not isinstance(backlogs, ObservedBacklogs):
+        if not (isinstance(backlogs, ObservedBacklogs) and backlogs.belongs_to(self._runtime)):
             handler._streams = ObservedBacklogs(backlogs, self._runtime)  # noqa: SLF001 - see above
 
 
@@ -67,6 +67,10 @@ class ObservedBacklogs(set[Any]):
         self._observed: dict[Any, _Backlog] = {}
         self._begins = runtime.guard(LISTEN, self._begin)
         self._ends = runtime.guard(LISTEN, self._end)
+
+    def belongs_to(self, runtime: Runtime) -> bool:
+        """Whether it reports there, and not to a plugin that was taken away since."""
+        return self._runtime is runtime
 
     def add(self, backlog: Any) -> None:
         super().add(backlog)

@@ -202,6 +202,23 @@ def test_nothing_is_kept_of_it_and_nothing_observed_once_the_plugin_is_gone() ->
     gc.collect()
 
 
+def test_a_handler_that_outlives_one_plugin_is_observed_by_the_next() -> None:
+    async def main(publisher: Publisher) -> int:
+        got, ready = list[str](), asyncio.Event()
+        async with running(publisher.app) as port, client_of(f"http://127.0.0.1:{port}/mcp") as client:
+            following = asyncio.create_task(follow(client, URIS, got, ready))
+            await asyncio.wait_for(ready.wait(), LIMIT)
+            publisher.bus.burst(EVENTS)
+            await asyncio.wait_for(following, LIMIT)
+        return len(got)
+
+    publisher = Publisher(backlog=5)
+    for _ in range(2):
+        with observed() as seen:
+            got = anyio.run(main, _again(publisher))
+            assert seen.undelivered == {NO_STREAM: len(URIS) - got}
+
+
 def _again(publisher: Publisher) -> Publisher:
     """The same handler in a new application: one can be started only once."""
     lowlevel: Any = importlib.import_module("mcp.server.lowlevel")
