@@ -116,7 +116,7 @@ class Metrics:
 
     def _forget_dead_threads(self) -> None:
         """An application may make a thread for every conversation. Holds the lock."""
-        alive = sys._current_frames()  # noqa: SLF001 - `threading` does not know every thread
+        alive = sys._current_frames()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - others than `threading` makes
         for key in [key for key in self._tallies if key[0] not in alive]:
             self._tallies.pop(key).tell()
         self._many_tallies = max(MANY_TALLIES, 2 * len(self._tallies))

@@ -6,6 +6,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
+from otel_mcp_resume.watch.transport import session_in_url
+
 if TYPE_CHECKING:
     from otel_mcp_resume.watch.attempt import Attempt
     from otel_mcp_resume.watch.client_stream import ClientStream
@@ -60,16 +62,22 @@ class Exchange:
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("otel_mcp_resume_exchange", default=None)
 """Set by a wrapper around a coroutine and reset when that returns, so never across a `yield` of ours."""
 
-_POSTING: WeakKeyDictionary[Any, ref[Exchange]] = WeakKeyDictionary()
+_POSTING: WeakKeyDictionary[Any, tuple[ref[Exchange], ...]] = WeakKeyDictionary()
 """HTTP+SSE: whose posts an HTTP client makes. From 2.0 on that happens in the context of whoever sends the message."""
 
 
 def begin_posting(http: Any, exchange: Exchange) -> None:
-    """`http` belongs to the session of `exchange` from now on. It is held by that, which is held by nobody here."""
-    _POSTING[http] = ref(exchange)
+    """`http` posts for the session of `exchange` from now on. It is held by that, which is held by nobody here."""
+    _POSTING[http] = (*(known for known in _POSTING.get(http, ()) if known() is not None), ref(exchange))
 
 
-def posting_exchange(http: Any) -> Exchange | None:
-    """The exchange of HTTP+SSE that `http` was made for, if it is one."""
+def posting_exchange(http: Any, request: Any) -> Exchange | None:
+    """The exchange of HTTP+SSE that `request` is a post of, if it is one.
+
+    An application may use the HTTP client of its session for posts of its own, too, and one client for many sessions.
+    """
     known = _POSTING.get(http) if _POSTING else None
-    return None if known is None else known()
+    if known is None or str(request.method) != "POST" or (named := session_in_url(str(request.url))) is None:
+        return None
+    exchanges = (each() for each in known)
+    return next((exchange for exchange in exchanges if exchange and exchange.transport.session_id == named), None)

@@ -15,7 +15,6 @@ from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange, begin_posting, post
 from otel_mcp_resume.sdk.http_heads import opens_streams, request_head, response_head
 from otel_mcp_resume.sdk.http_pool import LEAVING
 from otel_mcp_resume.watch.exchange import Leaving, RequestHead, ResponseHead
-from otel_mcp_resume.watch.transport import session_in_url
 
 if TYPE_CHECKING:
     from otel_mcp_resume.sdk.patches import AsyncWrapper
@@ -61,11 +60,11 @@ class HttpTap:
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
             exchange = EXCHANGE.get()
+            request: Any = args[0] if args else kwargs.get("request")
             if exchange is None or exchange.http not in (instance, None):
-                exchange = posts(instance)
+                exchange = posts(instance, request)
             if exchange is None or exchange.sending:
                 return await wrapped(*args, **kwargs)
-            request: Any = args[0] if args else kwargs.get("request")
             head = self._begins(exchange, instance, request)
             if head is None:
                 return await wrapped(*args, **kwargs)
@@ -91,8 +90,6 @@ class HttpTap:
 
     def _begin(self, exchange: Exchange, http: Any, request: Any) -> RequestHead | None:
         method = str(request.method)
-        if EXCHANGE.get() is not exchange and not _is_post_of(exchange, method, str(request.url)):
-            return None  # an application may use the HTTP client of its session, too
         if exchange.http is None and exchange.transport.asked is not None:
             begin_posting(http, exchange)
         exchange.http = http  # `sse_client` makes its own
@@ -242,8 +239,3 @@ def _stream_of(exchange: Exchange, head: RequestHead) -> ClientStream | None:
     if head.method == "POST" and exchange.transport.generation is Generation.SSE:
         return None
     return exchange.stream
-
-
-def _is_post_of(exchange: Exchange, method: str, url: str) -> bool:
-    session_id = exchange.transport.session_id
-    return method == "POST" and session_id is not None and session_in_url(url) == session_id

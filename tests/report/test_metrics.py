@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from otel_mcp_resume.report.metrics import MANY_TALLIES, Metrics
+from otel_mcp_resume.report.metrics import Metrics
 from otel_mcp_resume.report.names import METRICS
 from otel_mcp_resume.report.series import INTERNAL_HOOKS, zero_series
-from otel_mcp_resume.report.tally import Tally
 from otel_mcp_resume.rules.terms import (
     Disconnect,
     DuplicateKind,
@@ -175,36 +174,6 @@ def test_a_bound_counter_counts_one_each_time_it_is_called_from_any_thread() -> 
     for thread in threads:
         thread.join()
     assert moved(metrics) == {"mcp_resume_events_total{server,streamable_http,standalone}": 4000}
-
-
-def test_threads_that_have_ended_leave_their_number_and_nothing_else() -> None:
-    metrics = Metrics()
-    own = metrics.event_counter(SERVER, HTTP, STANDALONE)
-
-    def converse(others: threading.Barrier) -> None:
-        metrics.event_counter(SERVER, HTTP, STANDALONE)()
-        others.wait(30)  # all alive at once, so that each has an identity of its own
-
-    for _ in range(4):
-        others = threading.Barrier(MANY_TALLIES)
-        threads = [threading.Thread(target=converse, args=(others,)) for _ in range(MANY_TALLIES)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        own()
-    metrics._forget_dead_threads()
-    assert len(metrics._tallies) == 1
-    own()
-    expected = 4 * (MANY_TALLIES + 1) + 1
-    assert moved(metrics) == {"mcp_resume_events_total{server,streamable_http,standalone}": expected}
-
-
-def test_it_is_bounded_by_the_threads_that_live_at_once() -> None:
-    metrics = Metrics()
-    metrics._tallies = {(-number, SERVER, HTTP, STANDALONE): Tally(lambda _: None) for number in range(MANY_TALLIES)}
-    metrics.event_counter(SERVER, HTTP, STANDALONE)
-    assert len(metrics._tallies) == 1
 
 
 def test_hooks_and_internal_errors_exist_at_0() -> None:

@@ -42,8 +42,8 @@ ANSWERED: tuple[Json, ...] = (
 
 
 @asynccontextmanager
-async def connected(url: str) -> AsyncGenerator[Any, None]:
-    async with legacy.sse_client(url) as (read, write), mcp.ClientSession(read, write) as api:
+async def connected(url: str, **options: Any) -> AsyncGenerator[Any, None]:
+    async with legacy.sse_client(url, **options) as (read, write), mcp.ClientSession(read, write) as api:
         await api.initialize()
         yield api
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
 
 import anyio
 import pytest
 
 from tests.sdk.client_world import BACKENDS, HTTP, IS_MODERN, counts, faults, plugged, run, served, text_of, until
-from tests.sdk.test_client_sse import connected, legacy, mcp
+from tests.sdk.test_client_sse import connected
 from tests.wire.driven.steps import Json
 
 pytestmark = [
@@ -143,12 +143,7 @@ async def failing_call(url: str, hook: str, error: Exception, over: Callable[[],
 
     address = url.replace("/mcp", "/sse")
     with contextlib.suppress(Exception):  # what the SDK makes of it is its own affair
-        async with (
-            legacy.sse_client(address, httpx_client_factory=factory) as (read, write),
-            mcp.ClientSession(read, write) as api,
-            anyio.create_task_group() as group,
-        ):
-            await api.initialize()
+        async with connected(address, httpx_client_factory=factory) as api, anyio.create_task_group() as group:
             group.start_soon(api.call_tool, "pay", {"order": 7})
             await until(over)
             group.cancel_scope.cancel()
@@ -190,3 +185,38 @@ def test_a_server_that_answers_a_number_with_its_text_has_answered(backend: str)
         run(backend, calling(peer.url, {"order": 7}))
         assert peer.seen(rpc="tools/call") == 2
         assert (violations(plugin), faults(plugin)) == ({}, {})
+
+
+def test_sessions_that_share_an_http_client_are_told_apart(backend: str) -> None:
+    def named(number: int, *frames: Json, end: str = "hold") -> Json:
+        rule = session(number, *frames, end=end)
+        rule["respond"]["sse"][0] = {"event": "endpoint", "data": f"/messages?session_id=L{number}"}
+        return rule
+
+    async def play() -> None:
+        @contextlib.asynccontextmanager
+        async def shared(**_: Any) -> AsyncGenerator[Any, None]:
+            yield http
+
+        def begun() -> contextlib.AbstractAsyncContextManager[Any]:
+            return connected(address, httpx_client_factory=shared)
+
+        async with HTTP.AsyncClient() as http:
+            async with begun() as first, begun():
+                with anyio.move_on_after(1), contextlib.suppress(Exception):
+                    await first.call_tool("pay", {"order": 7})
+            params = {"name": "pay", "arguments": {"order": 7}}
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            await http.post(address + "/elsewhere", json=body)
+            assert violations(plugin) == {}, "a post of the application's own"
+            async with begun() as third:
+                with anyio.move_on_after(1):
+                    await third.call_tool("pay", {"order": 7})
+
+    streams = named(1, awaited(1), end="eof"), named(2), named(3, {"await": "tools/call", "nth": 3}, ANSWER)
+    with plugged() as plugin, served(*streams) as peer:
+        address = peer.url.replace("/mcp", "/sse")
+        with contextlib.suppress(Exception):  # the cut of the first session reaches whoever is in it
+            run(backend, play)
+        assert peer.seen(rpc="tools/call") == 3
+        assert (violations(plugin), faults(plugin)) == (DUPLICATE, {})
