@@ -16,7 +16,7 @@ from tests.dashboards.fleet import Prometheus, demo, idle_process, prometheus, w
 
 pytestmark = [
     pytest.mark.prom,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     pytest.mark.xdist_group("fleet"),
     pytest.mark.skipif(bool(missing()), reason=f"the demo cannot be played here: {missing()}"),
 ]
@@ -48,7 +48,7 @@ def metrics(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 
             for outcome in ('reason="undelivered"', 'reason="session_changed"', 'previous_generation="sse"'):
                 expr = f'sum by () (increase(mcp_resume_attempts_total{{job="busy", {outcome}}}[5m]))'
-                wait_for(partial(loses, expr), 120, f"a loss with {outcome}")
+                wait_for(partial(loses, expr), 240, f"a loss with {outcome}")
             wait_for(lambda: server.value('mcp_resume_info{job="idle"}') == 1, 30, "the idle process")
             yield server
 
