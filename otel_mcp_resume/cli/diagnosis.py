@@ -97,7 +97,7 @@ def diagnose(environ: Mapping[str, str]) -> Diagnosis:
         enabled=enabled,
         blind=enabled and found["installed"] and not (sees_all and (by_environment or by_entry_point)),
         activations=(
-            Activation(Way.ENVIRONMENT.value, by_environment, _switch(settings, starts=starts)),
+            Activation(Way.ENVIRONMENT.value, by_environment, _switch(settings, environ, found, starts=starts)),
             Activation(Way.ENTRY_POINT.value, by_entry_point, _entry_point(by_entry_point=by_entry_point)),
             Activation(Way.INSTRUMENTOR.value, None, "if the application's code calls it"),
             Activation(Way.FUNCTION.value, None, "if the application's code calls it"),
@@ -134,11 +134,17 @@ def _problems(found: Findings, *, starts: bool) -> list[str]:
     return problems
 
 
-def _switch(settings: Settings, *, starts: bool) -> str:
+def _switch(settings: Settings, environ: Mapping[str, str], found: Findings, *, starts: bool) -> str:
     if settings.enabled is False:
         return f"{VARIABLE} keeps the plugin off"
     if settings.enabled is None:
-        return f"{VARIABLE} is not set"
+        return (
+            f"{VARIABLE} is neither 1 nor 0, so it counts as not set"
+            if environ.get(VARIABLE)
+            else f"{VARIABLE} is not set"
+        )
+    if not found["installed"]:  # nothing is activated before `mcp` is imported
+        return f"{VARIABLE} is set, and waits for mcp"
     return f"{VARIABLE} is set" if starts else f"{VARIABLE} is set, but the startup file does not work"
 
 

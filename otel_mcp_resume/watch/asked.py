@@ -15,8 +15,11 @@ __all__ = ["Asked", "ToolCall"]
 ToolCall = tuple[str, Any]
 """Tool and arguments."""
 
-LIMIT = 1024
+LIMIT = 256
 """Requests of one session without an answer. An application may give up waiting and say nothing: the oldest goes."""
+
+LARGEST = 32_768
+"""Bytes of a message of which the arguments are remembered. What a larger call left undone is not noticed."""
 
 _WATCHED = (b'"tools/call"', b'"tools/list"', b'"notifications/cancelled"')
 """No other message is parsed."""
@@ -47,11 +50,23 @@ class Asked:
         if request_id is None or method not in ("tools/call", "tools/list"):
             return None
         call = (str(member(params, "name")), member(params, "arguments")) if method == "tools/call" else None
+        if len(body) > LARGEST:
+            return call
+        if call is not None:
+            self._give_up(call)
         self._latest = _key(id_text(request_id))
         self._open[self._latest] = call
         if len(self._open) > LIMIT:
             self._open.popitem(last=False)
         return call
+
+    def _give_up(self, call: ToolCall) -> None:
+        """A call is made again while the stream is open: the one before was given up, which is said nowhere.
+
+        If that stayed, the stream's end would leave a call whose repetition was answered long ago.
+        """
+        for request_id in [key for key, known in self._open.items() if known == call]:
+            del self._open[request_id]
 
     def refused(self) -> None:
         """The latest post was answered with a 4xx, or never sent, so nothing of it was done."""

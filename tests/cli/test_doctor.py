@@ -119,6 +119,14 @@ def test_without_mcp_there_is_nothing_to_be_blind_to(installed: Environment, sit
     found, code = diagnosed(installed, OTEL_MCP_RESUME="1", PYTHONPATH=str(sitecustomize.parent))
     assert code == 0
     assert not found["mcp_importable"]
+    assert found["activations"][0]["detail"] == "OTEL_MCP_RESUME is set, and waits for mcp"
+
+
+@pytest.mark.full
+def test_a_variable_that_is_neither_is_not_called_unset(installed: Environment) -> None:
+    found, _ = diagnosed(installed, OTEL_MCP_RESUME="on")
+    assert not found["enabled"]
+    assert found["activations"][0]["detail"].startswith("OTEL_MCP_RESUME is neither 1 nor 0")
 
 
 @pytest.mark.full

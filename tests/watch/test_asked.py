@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from otel_mcp_resume.watch.asked import LIMIT, Asked
+from otel_mcp_resume.watch.asked import LARGEST, LIMIT, Asked
 
 
 def body(method: str, request_id: Any = None, **params: Any) -> bytes:
@@ -77,3 +77,20 @@ def test_a_post_that_failed_may_be_answered_all_the_same() -> None:
     asked.posting(body("tools/call", 3, name="pay"))
     asked.answered("3")
     assert not asked.failed(), "the result was here before"
+
+
+def test_a_call_that_is_made_again_on_an_open_stream_was_given_up() -> None:
+    asked = Asked()
+    asked.posting(body("tools/call", 1, name="pay", arguments={"order": 7}))
+    asked.posting(body("tools/call", 2, name="pay", arguments={"order": 8}))
+    asked.posting(body("tools/call", 3, name="pay", arguments={"order": 7}))
+    asked.answered("3")
+    assert asked.left() == [("pay", {"order": 8})]
+
+
+def test_large_arguments_are_not_kept() -> None:
+    asked = Asked()
+    text = "x" * LARGEST
+    assert asked.posting(body("tools/call", 1, name="store", arguments={"text": text})) == ("store", {"text": text})
+    assert not asked.failed()
+    assert (len(asked), asked.left()) == (0, [])
