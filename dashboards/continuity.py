@@ -151,6 +151,7 @@ def _traffic() -> Section:
             ],
             Look(decimals=0),
             width=8,
+            height=10,
             table=True,
         ),
         lines(
@@ -164,6 +165,7 @@ def _traffic() -> Section:
             [Query(idle(count("side, stream", select("mcp_resume_open_streams")), "side"), "{{side}} {{stream}}")],
             Look(decimals=0),
             width=8,
+            height=10,
             table=True,
         ),
         lines(
@@ -177,5 +179,6 @@ def _traffic() -> Section:
             [Query(idle(per_minute("side, stream", select("mcp_resume_events_total")), "side"), "{{side}} {{stream}}")],
             Look(unit="mpm"),
             width=8,
+            height=10,
         ),
     ]

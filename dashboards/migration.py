@@ -112,6 +112,7 @@ def _generations() -> Section:
             ],
             Look(decimals=0),
             width=8,
+            height=10,
             table=True,
         ),
         lines(
@@ -130,6 +131,7 @@ def _generations() -> Section:
             ],
             Look(decimals=0),
             width=8,
+            height=10,
             table=True,
         ),
         lines(
@@ -148,6 +150,7 @@ def _generations() -> Section:
             ],
             Look(unit="mpm"),
             width=8,
+            height=10,
         ),
     ]
 

@@ -6,8 +6,10 @@ and after a deploy it answers a client that wants to go on with its stream by gi
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -21,6 +23,19 @@ from starlette.types import Receive, Scope, Send
 __all__ = ["adopting_app"]
 
 SESSION_HEADER = b"mcp-session-id"
+IDLE_LIMIT = 30.0
+"""Seconds after its last request that a session is ended. Nobody deletes one whose client was sent elsewhere."""
+
+
+@dataclass
+class Held:
+    """A session's transport, and how it is used."""
+
+    transport: StreamableHTTPServerTransport
+    requests: int = 0
+    """How many are being served."""
+    last_used: float = 0.0
+    """In monotonic seconds."""
 
 
 class Adopter:
@@ -30,26 +45,42 @@ class Adopter:
         self._server = server
         self._new_store = new_store
         self._retry_interval = retry_interval
-        self._transports: dict[str, StreamableHTTPServerTransport] = {}
+        self._sessions: dict[str, Held] = {}
         self._tasks: TaskGroup | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         named = dict(scope["headers"]).get(SESSION_HEADER, b"").decode("latin-1")
-        transport = self._transports.get(named) or await self._open()
-        session_id = transport.mcp_session_id or ""
-        await transport.handle_request(_as_session(scope, session_id), receive, send)
-        if transport.is_terminated:
-            self._transports.pop(session_id, None)
+        await self._end_idle()
+        held = self._sessions.get(named) or await self._open()
+        session_id = held.transport.mcp_session_id or ""
+        held.requests += 1
+        try:
+            await held.transport.handle_request(_as_session(scope, session_id), receive, send)
+        finally:
+            held.requests -= 1
+            held.last_used = time.monotonic()
+        if held.transport.is_terminated:
+            self._sessions.pop(session_id, None)
 
-    async def _open(self) -> StreamableHTTPServerTransport:
+    async def _end_idle(self) -> None:
+        now = time.monotonic()
+        idle = [
+            session_id
+            for session_id, held in self._sessions.items()
+            if not held.requests and now - held.last_used > IDLE_LIMIT
+        ]
+        for session_id in idle:
+            await self._sessions.pop(session_id).transport.terminate()
+
+    async def _open(self) -> Held:
         """A transport with a fresh session id, and a server that runs behind it."""
         transport = StreamableHTTPServerTransport(
             uuid4().hex, event_store=self._new_store(), retry_interval=self._retry_interval
         )
-        self._transports[transport.mcp_session_id or ""] = transport
+        held = self._sessions[transport.mcp_session_id or ""] = Held(transport, last_used=time.monotonic())
         assert self._tasks is not None, "the application has no lifespan"
         await self._tasks.start(self._serve, transport)
-        return transport
+        return held
 
     async def _serve(
         self, transport: StreamableHTTPServerTransport, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
