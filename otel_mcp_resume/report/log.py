@@ -19,7 +19,7 @@ from otel_mcp_resume.rules.terms import Outcome
 from otel_mcp_resume.watch.facts import AttemptSettled, Violated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from otel_mcp_resume.report.attributes import Attributes
     from otel_mcp_resume.settings import Settings
@@ -36,6 +36,8 @@ class Log:
 
     def __init__(self, settings: Settings) -> None:
         self._ids = Ids(settings)
+        self.takes: Container[type] = (AttemptSettled, Violated)
+        """The facts that have a record."""
 
     def __call__(self, fact: Fact, trace: Mapping[str, str] | None = None) -> None:
         """`trace` holds `trace_id` and `span_id`, if there is a span that tells the story of `fact`."""

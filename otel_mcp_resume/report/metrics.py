@@ -106,13 +106,17 @@ class Metrics:
 
         Where processes share files, at once: what is not in them when a worker dies is lost.
         """
+        key = (get_ident(), side, generation, stream)
+        tally = self._tallies.get(key)  # without the lock: no other thread has this key, and its own is alive
+        if tally is not None:
+            return tally.add
         increment = self._store.events(side, generation, stream).inc
         if is_multiprocess():
             return increment
         with self._lock:
             if len(self._tallies) >= self._many_tallies:
                 self._forget_dead_threads()
-            return self._tallies.setdefault((get_ident(), side, generation, stream), Tally(increment)).add
+            return self._tallies.setdefault(key, Tally(increment)).add
 
     def _forget_dead_threads(self) -> None:
         """An application may make a thread for every conversation. Holds the lock."""

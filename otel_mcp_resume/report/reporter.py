@@ -11,7 +11,7 @@ from otel_mcp_resume.report.spans import context_of
 from otel_mcp_resume.watch.facts import AttemptSettled, StreamReopened, Violated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from otel_mcp_resume.report.metrics import Metrics
     from otel_mcp_resume.watch.facts import Fact
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Trace = Mapping[str, str]
 
 __all__ = ["Reporter"]
+
+_OF_AN_ATTEMPT = frozenset((AttemptSettled, StreamReopened))
 
 
 class Reporter:
@@ -34,36 +36,44 @@ class Reporter:
     ) -> None:
         """`log` writes a record for the facts that have one. `on_error(hook, error)` must not raise.
 
-        `spans` and `meters` go into the application's OpenTelemetry, if it has any.
+        `spans` and `meters` go into the application's OpenTelemetry, if it has any. Each of the three may say in
+        `takes` which types of facts it wants to see; that may change at any moment.
         """
         self._metrics = metrics
         self._log = log
         self._on_error = on_error
         ways = (
-            ("report.spans", spans),
-            ("report.metrics", self._count),
-            ("report.metrics", meters),
-            ("report.log", self._write),
+            ("report.spans", spans, _taken_by(spans)),
+            ("report.metrics", self._count, None),
+            ("report.metrics", meters, _taken_by(meters)),
+            ("report.log", self._write, _taken_by(log)),
         )
-        self._ways = tuple((hook, way) for hook, way in ways if way is not None)
+        self._ways = tuple((hook, way, takes) for hook, way, takes in ways if way is not None)
 
     def __call__(self, facts: Iterable[Fact]) -> None:
         """All numbers move before the first record is written, so that a log that fails or is slow costs none."""
         facts = tuple(facts)
         if not facts:
             return
-        for hook, way in self._ways:
+        for hook, way, takes in self._ways:
             for fact in facts:
+                if takes is not None and type(fact) not in takes:
+                    continue
                 try:
                     way(fact)
                 except Exception as error:  # noqa: BLE001 - one number must not cost the others, the log is not ours
                     self._on_error(hook, error)
 
     def _count(self, fact: Fact) -> None:
-        self._metrics.record(fact, _exemplar(fact))
+        self._metrics.record(fact, _exemplar(fact) if type(fact) in _OF_AN_ATTEMPT else None)
 
     def _write(self, fact: Fact) -> None:
         self._log(fact, _trace(fact))
+
+
+def _taken_by(way: object) -> Container[type] | None:
+    """The facts that a way does anything with, if it says so: most are for a few only, and each is one more call."""
+    return getattr(way, "takes", None)
 
 
 def _trace(fact: Fact) -> Trace | None:

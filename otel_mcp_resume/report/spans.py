@@ -67,7 +67,7 @@ class Spans:
     def __init__(self, tracing: Tracing, ids: Ids) -> None:
         self._tracing = tracing
         self._ids = ids
-        self._moves: dict[type, Callable[[Any], None]] = {
+        self.takes: dict[type, Callable[[Any], None]] = {
             AttemptBegun: self._attempt_begun,
             AttemptSettled: self._attempt_settled,
             EventInWindow: self._event,
@@ -77,10 +77,11 @@ class Spans:
             StreamOpened: self._stream_opened,
             Violated: self._violated,
         }
+        """What is done with each fact that a span tells of."""
 
     def __call__(self, fact: Fact) -> None:
         """Raises what the application's tracer raises."""
-        move = self._moves.get(type(fact))
+        move = self.takes.get(type(fact))
         if move is not None:
             move(fact)
 

@@ -16,6 +16,7 @@ from otel_mcp_resume.watch.jsonrpc import id_text
 
 if TYPE_CHECKING:
     from otel_mcp_resume.sdk.runtime import Runtime
+    from otel_mcp_resume.watch.client_stream import ClientStream
     from otel_mcp_resume.watch.transport import ClientTransport
 
 __all__ = ["HOOKS", "install"]
@@ -77,7 +78,7 @@ class ClientHooks:
 
     def _exchange(self, hook: str, begin: Begin) -> Any:
         guard = self._runtime.guard
-        begins, given_up, finish = guard(hook, begin), guard(hook, self._given_up), guard(hook, self._finish)
+        begins, finish = guard(hook, begin), guard(hook, self._finish)
 
         async def exchange_wrapper(
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -85,14 +86,14 @@ class ClientHooks:
             exchange = begins(instance, args, kwargs)
             if not isinstance(exchange, Exchange):
                 return await wrapped(*args, **kwargs)
-            token = EXCHANGE.set(exchange)
+            token, has_returned = EXCHANGE.set(exchange), False
             try:
                 result = await wrapped(*args, **kwargs)
-                given_up(exchange)  # returned without an answer, though nobody cancelled it
+                has_returned = True
                 return result
             finally:
                 EXCHANGE.reset(token)
-                finish(exchange)
+                finish(exchange, has_returned=has_returned)
 
         return exchange_wrapper
 
@@ -152,21 +153,23 @@ class ClientHooks:
             call = str(params.get("name")), params.get("arguments")
         return Exchange(transport, context.client, stream, method=method, call=call)
 
-    def _given_up(self, exchange: Exchange) -> None:
-        self._tap.finish(exchange)
-        if exchange.stream is None:
-            return
-        facts = exchange.stream.given_up()
-        if facts and exchange.call is not None:
-            exchange.transport.call_left(*exchange.call)
-        self._runtime.report(facts)
-
-    def _finish(self, exchange: Exchange) -> None:
+    def _finish(self, exchange: Exchange, *, has_returned: bool) -> None:
         try:
             self._tap.finish(exchange)
+            if has_returned and exchange.stream is not None:
+                self._given_up(exchange, exchange.stream)
         finally:
             if exchange.stream is not None:
                 exchange.transport.finished(exchange.stream)
+
+    def _given_up(self, exchange: Exchange, stream: ClientStream) -> None:
+        """The SDK returned without an answer, though nobody cancelled it."""
+        facts = stream.given_up()
+        if not facts:
+            return
+        if exchange.call is not None:
+            exchange.transport.call_left(*exchange.call)
+        self._runtime.report(facts)
 
     def _leave(self, instance: Any) -> Leaving:
         transport = self._transport(instance)

@@ -6,14 +6,15 @@ while an MCP exchange is under way, so other users of the HTTP library pay one l
 
 from __future__ import annotations
 
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange, begin_posting, posting_exchange
 from otel_mcp_resume.sdk.http_heads import opens_streams, request_head, response_head
 from otel_mcp_resume.sdk.http_pool import LEAVING
+from otel_mcp_resume.sdk.http_text import Reading, tap_body, tap_text
 from otel_mcp_resume.watch.exchange import Leaving, RequestHead, ResponseHead
 
 if TYPE_CHECKING:
@@ -38,23 +39,19 @@ class HttpTap:
         self._report = runtime.report
         self._client = runtime.client
         guard = runtime.guard
-        self._carries = guard(hook, self._carry)
         self._drop = guard(hook, runtime.drop)
         self._carry_span = runtime.carry
-        self._leaves = guard(hook, self._leaving)
         self._current_span = runtime.http_spans.current
-        self._begins = guard(hook, self._begin)
         self._posts = guard(hook, posting_exchange)
         self._reads = guard(hook, self._read)
         self._failed = guard(hook, self._failure)
-        self._answered = guard(hook, self._answer)
         self._fail = guard.fail(hook)
-        self._over = guard(hook, self._end)
         self._learned = guard(hook, self._learn)
+        self._reading = Reading(self._report, self._fail, guard(hook, self._end))
 
     def wrapper(self) -> AsyncWrapper:
         """The wrapper of `AsyncClient.send`."""
-        posts = self._posts
+        posts, fail = self._posts, self._fail
 
         async def send(
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -65,12 +62,17 @@ class HttpTap:
                 exchange = posts(instance, request)
             if exchange is None or exchange.sending:
                 return await wrapped(*args, **kwargs)
-            head = self._begins(exchange, instance, request)
+            head = carried = left = None
+            try:  # as `Guard` would, without a wrapper for each step
+                head = self._begin(exchange, instance, request)
+                if head is not None:
+                    carried, left = self._depart(exchange, head, request)
+            except Exception as error:  # noqa: BLE001 - ours alone
+                fail(error)
             if head is None:
                 return await wrapped(*args, **kwargs)
             exchange.sending = True
-            carried = self._carries(exchange, request)
-            leaving = LEAVING.set(self._leaves(exchange, head))
+            leaving = LEAVING.set(left)
             try:
                 response = await wrapped(*args, **kwargs)
             except Exception as error:
@@ -81,7 +83,10 @@ class HttpTap:
                 LEAVING.reset(leaving)
                 if carried is not None:
                     self._drop(carried)
-            self._answered(exchange, head, response)
+            try:
+                self._answer(exchange, head, response)
+            except Exception as error:  # noqa: BLE001 - ours alone
+                fail(error)
             return response
 
         return send
@@ -104,21 +109,39 @@ class HttpTap:
         exchange.attempt = None
         if stream := _stream_of(exchange, head):
             facts, exchange.attempt = stream.requesting(head)
-            self._report(facts)
+            if facts:
+                self._report(facts)
         if method == "POST":
-            if exchange.transport.asked is not None:
-                exchange.call = None
-                self._reads(exchange, exchange.transport.asked, request)
-            self._report(exchange.transport.posting(head, exchange.method))
-            if exchange.call is not None:
-                self._report(exchange.transport.calling(*exchange.call))
+            self._posting(exchange, head, request)
         return head
+
+    def _posting(self, exchange: Exchange, head: RequestHead, request: Any) -> None:
+        if exchange.transport.asked is not None:
+            exchange.call = None
+            self._reads(exchange, exchange.transport.asked, request)
+        facts = exchange.transport.posting(head, exchange.method)
+        if facts:
+            self._report(facts)
+        facts = () if exchange.call is None else exchange.transport.calling(*exchange.call)
+        if facts:
+            self._report(facts)
 
     def _read(self, exchange: Exchange, asked: Asked, request: Any) -> None:
         exchange.call = asked.posting(request.content)
 
-    def _carry(self, exchange: Exchange, request: Any) -> object:
-        return None if exchange.attempt is None else self._carry_span(exchange.attempt.node, request.headers)
+    def _depart(self, exchange: Exchange, head: RequestHead, request: Any) -> tuple[object, Leaving | None]:
+        """What is to be dropped again when the request is answered, and what is known of it until then."""
+        carried, leaving = None, None
+        try:
+            if exchange.attempt is not None:
+                carried = self._carry_span(exchange.attempt.node, request.headers)
+        except Exception as error:  # noqa: BLE001 - ours alone
+            self._fail(error)
+        try:
+            leaving = self._leaving(exchange, head)
+        except Exception as error:  # noqa: BLE001 - ours alone
+            self._fail(error)
+        return carried, leaving
 
     def _leaving(self, exchange: Exchange, head: RequestHead) -> Leaving:
         is_legacy = exchange.transport.generation is Generation.SSE
@@ -145,18 +168,21 @@ class HttpTap:
             return
         connection = self._take(exchange, head, answer)
         if connection is not None:
-            self._tap_text(response, connection)
+            tap_text(response, connection, self._reading)
         elif exchange.method == "tools/list":
-            self._tap_body(response, exchange)
+            tap_body(response, partial(self._learned, exchange))
 
     def _take(self, exchange: Exchange, head: RequestHead, answer: ResponseHead) -> Connection | None:
         if head.method == "POST":
-            self._report(exchange.transport.posted(head, answer, exchange.method))
+            facts = exchange.transport.posted(head, answer, exchange.method)
+            if facts:
+                self._report(facts)
         stream = _stream_of(exchange, head)
         if stream is None:
             return None
         facts, connection = stream.responded(head, answer, exchange.attempt)
-        self._report(facts)
+        if facts:
+            self._report(facts)
         exchange.connection = connection
         return connection
 
@@ -174,64 +200,13 @@ class HttpTap:
         if by_sdk:
             connection.stream.answered = True  # it has what it waited for, in whatever shape
         self._report(connection.ended(cause))
-        self._report(self._client.evictions())
+        facts = self._client.evictions()
+        if facts:
+            self._report(facts)
 
-    # -- taps on one response --------------------------------------------------------------------
-
-    def _tap_text(self, response: Any, connection: Connection) -> None:  # noqa: C901 - two closures over one flag
-        read, close = response.aiter_text, response.aclose
-        feed, report, fail, over = connection.feed, self._report, self._fail, self._over
-        reading = False
-
-        async def aiter_text(chunk_size: int | None = None) -> AsyncIterator[str]:
-            nonlocal reading
-            texts = read() if chunk_size is None else read(chunk_size)
-            reading = True
-            try:
-                async for text in texts:
-                    try:
-                        facts = feed(text)
-                        if facts:
-                            report(facts)
-                    except Exception as error:  # noqa: BLE001 - ours alone, and without a wrapper around every message
-                        fail(error)
-                    reading = False
-                    yield text
-                    reading = True
-            except GeneratorExit:
-                await texts.aclose()  # as the consumer would have done itself
-                raise
-            except Exception:
-                over(connection, Disconnect.RESET)
-                raise
-            except BaseException:
-                over(connection, Disconnect.CANCELLED)
-                raise
-            else:
-                over(connection, Disconnect.CLOSED)
-
-        async def aclose() -> None:
-            if not reading:  # at the end of a body the HTTP library closes the response by itself
-                over(connection, Disconnect.CANCELLED, by_sdk=sys.exc_info()[0] is None)
-            await close()
-
-        response.aiter_text = aiter_text
-        response.aclose = aclose
-
-    def _tap_body(self, response: Any, exchange: Exchange) -> None:
-        """The tool list of a server that answers in JSON: which tools may be called twice."""
-        read = response.aread
-        learn = exchange.transport.tools_listed
-
-        async def aread() -> bytes:
-            body: bytes = await read()
-            self._learned(learn, body)
-            return body
-
-        response.aread = aread
-
-    def _learn(self, learn: Callable[[str], None], body: bytes) -> None:
-        learn(body.decode("utf-8", "replace"))
+    @staticmethod
+    def _learn(exchange: Exchange, body: bytes) -> None:
+        exchange.transport.tools_listed(body.decode("utf-8", "replace"))
 
 
 def _stream_of(exchange: Exchange, head: RequestHead) -> ClientStream | None:

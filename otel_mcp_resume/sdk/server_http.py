@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.sdk.server_send import Channels
@@ -88,6 +89,14 @@ def current_exchange() -> Exchange | None:
     return None if handling is None or handling.channels is None else handling.channels.exchange
 
 
+class _Entry(NamedTuple):
+    """What one entry point is about."""
+
+    generation: Callable[[Scope], Generation]
+    entered: Entered
+    fail: Callable[[Exception], None]
+
+
 class HttpHooks:
     """Wrappers for functions whose last three arguments are `scope, receive, send`."""
 
@@ -98,35 +107,19 @@ class HttpHooks:
 
     def wrapper(self, hook: str, generation: Callable[[Scope], Generation], entered: Entered) -> Any:
         """`generation` judges a request by its scope; `entered(instance, exchange)` notes that it came this far."""
-        guard = self._runtime.guard
+        fail = self._runtime.guard.fail(hook)
 
-        def begin(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Handling | None:
-            asgi = _channels(args, kwargs)
-            if asgi is None:
-                return None
-            scope, handling = asgi[0], _CURRENT.get()
-            if handling is not None and handling.channels is not None and handling.scope is scope:
-                entered(instance, handling.channels.exchange)
-                return None
-            tools = self._tools(instance)
-            observed = observed_request(self._runtime, hook, args, kwargs, generation=generation(scope), tools=tools)
-            if observed is None:
-                return None
-            channels, arguments = observed
-            entered(instance, channels.exchange)
-            return Handling(scope, channels, arguments)
-
-        def end(handling: Handling, token: Any, *, cancelled: bool) -> None:
-            _CURRENT.reset(token)
-            handling.end(cancelled=cancelled)
-
-        begins, ends = guard(hook, begin), guard(hook, end)
+        begin = partial(self._begin, _Entry(generation, entered, fail))
 
         async def http_wrapper(
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
-            handling = begins(instance, args, kwargs)
-            if not isinstance(handling, Handling):
+            try:
+                handling = begin(instance, args, kwargs)
+            except Exception as error:  # noqa: BLE001 - ours alone; as `Guard` would, without a wrapper for each request
+                fail(error)
+                handling = None
+            if handling is None:
                 return await wrapped(*args, **kwargs)
             token = _CURRENT.set(handling)
             cancelled = True
@@ -140,45 +133,61 @@ class HttpHooks:
                 cancelled = False
                 return result
             finally:
-                ends(handling, token, cancelled=cancelled)
+                try:
+                    _CURRENT.reset(token)
+                    handling.end(cancelled=cancelled)
+                except Exception as error:  # noqa: BLE001 - see above
+                    fail(error)
 
         return http_wrapper
+
+    def _begin(self, entry: _Entry, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Handling | None:
+        """What is to be called and ended here; None if that is done further out, or if it is no request."""
+        asgi = _channels(args, kwargs)
+        if asgi is None:
+            return None
+        scope, handling = asgi[0], _CURRENT.get()
+        if handling is not None and handling.channels is not None and handling.scope is scope:
+            entry.entered(instance, handling.channels.exchange)
+            return None
+        exchange = self._runtime.server.exchange(_request(scope), entry.generation(scope), self._tools(instance))
+        channels = Channels(self._runtime, exchange, asgi[1], asgi[2], entry.fail)
+        entry.entered(instance, exchange)
+        return Handling(scope, channels, _replaced(args, kwargs, channels))
 
 
 def observed_request(
     runtime: Runtime,
-    hook: str,
+    fail: Callable[[Exception], None],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     *,
     generation: Generation,
-    tools: Tools | None = None,
 ) -> tuple[Channels, Arguments] | None:
     """What a call with `scope, receive, send` begins, and what to call with instead; None if it is none of HTTP."""
-    found = _channels(args, kwargs)
-    if found is None:
+    asgi = _channels(args, kwargs)
+    if asgi is None:
         return None
-    scope, receive, send = found
-    exchange = runtime.server.exchange(_request(runtime, scope), generation, tools)
-    channels = Channels(runtime, exchange, receive, send, runtime.guard.fail(hook))
+    scope, receive, send = asgi
+    channels = Channels(runtime, runtime.server.exchange(_request(scope), generation), receive, send, fail)
     return channels, _replaced(args, kwargs, channels)
 
 
-def _request(runtime: Runtime, scope: Scope) -> Request:
+def _request(scope: Scope) -> Request:
     headers: dict[bytes, str] = {}
     for name, value in scope["headers"]:
         if name in _WANTED:
             headers.setdefault(name, value.decode("latin-1"))
     client, server = scope.get("client") or ("",), scope.get("server") or (None, None)
-    marks = [headers.get(name, "") for name in (b"authorization", b"forwarded", b"x-forwarded-for")]
+    told = headers.get
     return Request(
         carrier=Carrier(scope["headers"]),
         method=scope["method"],
-        session_id=headers.get(b"mcp-session-id"),
-        token=headers.get(b"last-event-id") or None,  # the SDK takes an empty one for none, too
-        protocol_version=headers.get(b"mcp-protocol-version"),
-        rpc_method=headers.get(b"mcp-method"),
-        peer=runtime.server.peer(*marks, str(client[0])),
+        session_id=told(b"mcp-session-id"),
+        token=told(b"last-event-id") or None,  # the SDK takes an empty one for none, too
+        protocol_version=told(b"mcp-protocol-version"),
+        rpc_method=told(b"mcp-method"),
+        peer=(told(b"authorization", ""), told(b"forwarded", ""), told(b"x-forwarded-for", ""), str(client[0])),
         server_address=server[0],
         server_port=server[1],
     )

@@ -55,7 +55,9 @@ class Channels:
         """The application is done with the exchange."""
         # Both hold this object. Without this, what hangs on a request would wait for the garbage collector.
         self.send = self.receive = _gone
-        self._report(self.exchange.ended(End(finished=self._finished, left=self._left, cancelled=cancelled)))
+        facts = self.exchange.ended(End(finished=self._finished, left=self._left, cancelled=cancelled))
+        if facts:
+            self._report(facts)
 
     def _observed_receive(self, receive: Receive) -> Receive:
         async def observed_receive() -> Message:
@@ -113,7 +115,9 @@ class Channels:
                 session_id = value.decode("latin-1")
         event_stream = content_type.strip().lower().startswith(b"text/event-stream")
         exchange, request = self.exchange, self.exchange.request
-        self._report(exchange.head(status, event_stream=event_stream, session_id=session_id))
+        facts = exchange.head(status, event_stream=event_stream, session_id=session_id)
+        if facts:
+            self._report(facts)
         try:
             self._mark(exchange.generation, request.session_id or session_id, exchange.kind, request.token)
         except Exception as error:  # noqa: BLE001 - a span of the application's must not cost the rest of the exchange

@@ -69,7 +69,9 @@ class SseHooks:
         return sse_wrapper
 
     def _begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Begun | None:
-        observed = observed_request(self._runtime, CONNECT, args, kwargs, generation=Generation.SSE)
+        observed = observed_request(
+            self._runtime, self._runtime.guard.fail(CONNECT), args, kwargs, generation=Generation.SSE
+        )
         if observed is None:
             return None
         channels, arguments = observed

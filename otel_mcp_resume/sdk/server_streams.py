@@ -28,7 +28,9 @@ class ObservedStreams(dict[Any, Any]):
 
     def _registered(self, name: Any) -> None:
         try:
-            self._report(self.session.registered(str(name), current_exchange()))
+            facts = self.session.registered(str(name), current_exchange())
+            if facts:
+                self._report(facts)
         except Exception as error:  # noqa: BLE001 - ours alone: the transport's own dictionary has changed before
             self._fail(error)
 

@@ -110,7 +110,9 @@ class TransportHooks:
     def _received(self, session: Session, item: Any) -> None:
         exchange = current_exchange()
         if exchange is not None:
-            self._runtime.report(note_received(session, exchange, item))
+            facts = note_received(session, exchange, item)
+            if facts:
+                self._runtime.report(facts)
 
 
 class _Routing:
@@ -141,7 +143,9 @@ class _Routing:
         else:
             related = getattr(metadata, "related_request_id", None)
             name = self._standalone if related is None else str(related)
-        self._report([*learned, *session.emitted(name, kind, request_id)])
+        facts = [*learned, *session.emitted(name, kind, request_id)]
+        if facts:
+            self._report(facts)
 
 
 class _Connection(Proxy):

@@ -74,7 +74,8 @@ class Call(Answer):
     def written(self, exchange: ServerConnection) -> Sequence[Fact]:
         """The answer left."""
         self.settle()
-        return super().written(exchange)
+        exchange.is_answered = True
+        return ()
 
     def settle(self) -> None:
         """It has its answer, or nobody wants one any more."""
@@ -90,13 +91,13 @@ class CallBook:
         self._secret = secrets.token_bytes(32)
         self._left: OrderedDict[bytes, tuple[float, Call]] = OrderedDict()
 
-    def peer(self, *marks: str) -> bytes:
-        """A client by what tells it from others: its credential, its address. No credential is kept."""
-        return self._digest(repr(marks))
+    def call(self, peer: Sequence[str], client_name: str, tool: str, arguments: Any, owner: object = None) -> Call:
+        """A call comes in from a client that calls itself `client_name`, in the session `owner`.
 
-    def call(self, peer: bytes, client_name: str, tool: str, arguments: Any, owner: object = None) -> Call:
-        """A call comes in from a client that calls itself `client_name`, in the session `owner`."""
-        return Call(self, self._digest(_as_text((peer.hex(), client_name, tool, arguments))), owner)
+        `peer` is what tells the client from others. No credential is kept.
+        """
+        text = _as_text((peer, client_name, tool, arguments))
+        return Call(self, blake2b(text.encode(), key=self._secret, digest_size=16).digest(), owner)
 
     def repeats(self, call: Call, began: float) -> bool:
         """Whether an unanswered call of the same client comes again. Each is repeated once.
@@ -104,6 +105,8 @@ class CallBook:
         `began` is when the session of `call` did. One that was there before the cut is another client's, who only looks
         the same: replicas behind one address make the same calls.
         """
+        if not self._left:  # nearly always
+            return False
         self._expire()
         left = self._left.get(call.key)
         if left is None or (left[1].owner is not call.owner and began < left[0]):
@@ -133,6 +136,3 @@ class CallBook:
             if when >= before:
                 return
             del self._left[key]
-
-    def _digest(self, text: str) -> bytes:
-        return blake2b(text.encode("utf-8", "surrogatepass"), key=self._secret, digest_size=16).digest()

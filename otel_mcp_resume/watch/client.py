@@ -176,6 +176,8 @@ class ClientWatch:
 
     def evictions(self) -> Sequence[Fact]:
         """What had to be forgotten since the last call."""
+        if not self.memory.evicted and not self._cursors.evicted:
+            return ()
         with self.lock:
             count = self.memory.evicted + self._cursors.evicted
             self.memory.evicted = self._cursors.evicted = 0

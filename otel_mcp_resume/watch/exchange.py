@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from otel_mcp_resume.records import record
@@ -34,11 +35,11 @@ class RequestHead:
     session_id: str | None = None
     token: str | None = None
     protocol_version: str | None = None
+    generation: Generation = field(init=False)
+    """The generation that the request speaks."""
 
-    @property
-    def generation(self) -> Generation:
-        """The generation that the request speaks."""
-        return generation_of(self.protocol_version)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "generation", generation_of(self.protocol_version))  # looked at three times or more
 
 
 class Leaving(NamedTuple):

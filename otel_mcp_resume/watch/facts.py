@@ -7,7 +7,7 @@ Durations are seconds on the monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Union
+from typing import Union, get_args
 
 from otel_mcp_resume.records import record
 from otel_mcp_resume.rules.terms import (
@@ -23,6 +23,7 @@ from otel_mcp_resume.rules.terms import (
 )
 
 __all__ = [
+    "FACTS",
     "SHOWN_EVENTS",
     "AttemptBegun",
     "AttemptSettled",
@@ -256,3 +257,5 @@ Fact = Union[
     StreamReopened,
     Violated,
 ]
+
+FACTS: frozenset[type] = frozenset(get_args(Fact))

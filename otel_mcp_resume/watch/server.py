@@ -87,10 +87,6 @@ class ServerWatch:
         """A request came in; `tools` are those of the application that it is for."""
         return Exchange(self._state, generation, request, tools)
 
-    def peer(self, *marks: str) -> bytes:
-        """The digest of what tells a client from others, for `Request.peer`."""
-        return self._state.calls.peer(*marks)
-
     def oldest_pending(self) -> Mapping[Generation, float]:
         """The age in seconds of the oldest unanswered server request, for the generations that have one."""
         with self._state.lock:

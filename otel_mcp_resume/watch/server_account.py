@@ -171,13 +171,12 @@ class SessionAccount:
         """An exchange is over. What was on its way to it goes back to wait, or is lost."""
         for name in [name for name, other in self.live.items() if other is exchange]:
             del self.live[name]
-        facts = list(self._strand(exchange))
+        facts = self._strand(exchange) if exchange.queue else ()
         for call in exchange.calls:
-            if not self.is_leaving:
+            if not call.is_answered and not self.is_leaving:
                 self._state.calls.cut(call)
         self.serving -= 1
-        facts += self.finish_if_quiet()
-        return facts
+        return [*facts, *self.finish_if_quiet()] if self.is_ended else facts
 
     def _strand(self, exchange: Exchange) -> Sequence[Fact]:
         gone: list[Subject] = []

@@ -72,7 +72,7 @@ class Exchange(ServerConnection):
             self.status = status
             if self.request.token is None and status == 409:  # the stream that it asked for is still open
                 self.attempt = None
-            attempt = self._late_attempt()
+            attempt = self.attempt if self.request.token is None else self._late_attempt()
             facts: list[Fact] = [] if attempt is None else list(attempt_begun(self, attempt))
             if 200 <= status < 300:
                 facts += self._accepted(event_stream=event_stream, session_id=session_id)
@@ -125,7 +125,7 @@ class Exchange(ServerConnection):
         """The application is done with the exchange. Nothing of it is remembered afterwards."""
         with self._state.lock:
             facts: list[Fact] = []
-            attempt = self._late_attempt()
+            attempt = self.attempt if self.request.token is None else self._late_attempt()
             if attempt is not None:
                 facts += [*attempt_begun(self, attempt), *attempt.ended()]
             if self.stream is not None:

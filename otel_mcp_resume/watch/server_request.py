@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from otel_mcp_resume.records import record
 
@@ -21,8 +21,8 @@ class Request:
     protocol_version: str | None = None
     rpc_method: str | None = None
     """The JSON-RPC method, where a header names it."""
-    peer: bytes = b""
-    """A digest of what tells this client from others: its credential, its address."""
+    peer: Sequence[str] = ()
+    """What tells this client from others: its credential, its address. Goes into digests only."""
     server_address: str | None = None
     server_port: int | None = None
     carrier: Mapping[str, str] | None = None

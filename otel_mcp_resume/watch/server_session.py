@@ -184,7 +184,8 @@ class Session(SessionAccount):
             if exchange is None or exchange.is_over:
                 self.live[name] = Exchange.unseen(self._state, self.generation)
                 return ()
-            exchange.serve(self)
+            if exchange.session is None:
+                exchange.serve(self)
             self.live[name] = exchange
             stream = self.stream(name) if self.is_stored or name == self.standalone else None
             facts = list(exchange.bind(self, stream, self.kind_of(name)))

@@ -243,7 +243,6 @@ FAULTS = [
     (Replay, "handed"),
     (Replay, "returned"),
     (ServerWatch, "exchange"),
-    (ServerWatch, "peer"),
     (ServerWatch, "session"),
     (Session, "serve"),
     (Session, "stored"),

@@ -88,7 +88,7 @@ class World:
         return session
 
     def post(self, session: Session, name: str, *, session_id: str | None = "A", status: int = 200) -> Wire:
-        wire = Wire(self, self.watch.exchange(Request("POST", session_id=session_id, peer=b"peer")))
+        wire = Wire(self, self.watch.exchange(Request("POST", session_id=session_id, peer=("peer",))))
         session.serve(wire.exchange)
         if session.is_stored:
             session.storing += 1

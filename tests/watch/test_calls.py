@@ -21,7 +21,13 @@ def world() -> World:
 
 
 def call(
-    world: World, session: Session, rpc_id: str, *, tool: str = "pay", arguments: Any = None, peer: bytes = b"peer"
+    world: World,
+    session: Session,
+    rpc_id: str,
+    *,
+    tool: str = "pay",
+    arguments: Any = None,
+    peer: tuple[str, ...] = ("peer",),
 ) -> Wire:
     """A `tools/call` is executed; its connection."""
     wire = Wire(world, world.watch.exchange(Request("POST", session_id=session.session_id, peer=peer)))
@@ -87,7 +93,7 @@ def test_running_beside_each_other_without_a_cut(world: World) -> None:
     [
         {"arguments": {"amount": 2}},
         {"tool": "look", "arguments": {"amount": 1}},
-        {"peer": b"another", "arguments": {"amount": 1}},
+        {"peer": ("another",), "arguments": {"amount": 1}},
     ],
 )
 def test_other_arguments_tools_and_clients(world: World, again: dict[str, Any]) -> None:
@@ -185,12 +191,12 @@ def test_arguments_of_any_kind_and_no_more_than_a_digest_of_them() -> None:
     book = CallBook(lambda: 0.0)
     secret = "\ud800" + "x" * 100
     for arguments in (None, {"secret": secret}, {"a": {1, 2}}, [float("nan")]):
-        one, other = (book.call(b"peer", "name", "tool", arguments) for _ in range(2))
+        one, other = (book.call(("peer",), "name", "tool", arguments) for _ in range(2))
         assert one.key == other.key
         assert len(one.key) == 16
     assert (
-        book.call(b"p", "n", "t", {"secret": secret}).key
-        != CallBook(lambda: 0.0).call(b"p", "n", "t", {"secret": secret}).key
+        book.call(("p",), "n", "t", {"secret": secret}).key
+        != CallBook(lambda: 0.0).call(("p",), "n", "t", {"secret": secret}).key
     )
 
 
@@ -218,9 +224,9 @@ def test_cancellations_of_requests_that_never_were_are_bounded(world: World) -> 
 def test_a_session_that_was_there_before_the_cut_makes_calls_of_its_own() -> None:
     """Replicas behind one address, with one name and the same call: one of them is killed."""
     book = CallBook(lambda: 100.0)
-    cut = book.call(b"peer", "agent", "poll", {}, "A")
+    cut = book.call(("peer",), "agent", "poll", {}, "A")
     book.cut(cut)
-    assert not book.repeats(book.call(b"peer", "agent", "poll", {}, "B"), began=99.0)
-    assert book.repeats(book.call(b"peer", "agent", "poll", {}, "A"), began=99.0)
+    assert not book.repeats(book.call(("peer",), "agent", "poll", {}, "B"), began=99.0)
+    assert book.repeats(book.call(("peer",), "agent", "poll", {}, "A"), began=99.0)
     book.cut(cut)
-    assert book.repeats(book.call(b"peer", "agent", "poll", {}, "C"), began=101.0)
+    assert book.repeats(book.call(("peer",), "agent", "poll", {}, "C"), began=101.0)

@@ -160,7 +160,7 @@ def test_a_forked_child_holds_no_lock(world: World) -> None:
 
 def test_a_session_has_its_own_id_also_if_its_first_request_shows_a_token_of_another(world: World) -> None:
     session = world.watch.session("A", standalone=GET_STREAM, is_stored=True)
-    wire = Wire(world, world.watch.exchange(Request("POST", token="4821", peer=b"peer")))
+    wire = Wire(world, world.watch.exchange(Request("POST", token="4821", peer=("peer",))))
     session.serve(wire.exchange)
     wire.head(200, "A")
     assert [fact.context.session_id for fact in world.of(SessionOpened)] == ["A"]

@@ -41,7 +41,7 @@ def one_session(watch: ServerWatch, number: int, counts: list[int]) -> None:
         session.stored(name, event_id, kind, rpc_id)
         return event_id
 
-    post = watch.exchange(Request("POST", peer=b"peer"))
+    post = watch.exchange(Request("POST", peer=("peer",)))
     session.serve(post)
     session.inbox.initialized("soak 1")
     session.registered("1", post)
@@ -59,7 +59,7 @@ def one_session(watch: ServerWatch, number: int, counts: list[int]) -> None:
     session.unregistered(GET_STREAM)
     get.ended(End(left=True))
     missed = emit(GET_STREAM)
-    call = watch.exchange(Request("POST", session_id=str(number), peer=b"peer"))
+    call = watch.exchange(Request("POST", session_id=str(number), peer=("peer",)))
     session.serve(call)
     session.registered("2", call)
     session.inbox.called(call, "2", "tool", {"number": number})
