@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection, HTTPResponse
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.sdk.server_side import PROTOCOL
 pytestmark = [
     pytest.mark.full,
     pytest.mark.skipif(sys.platform == "win32", reason="gunicorn forks"),
+    pytest.mark.skipif(find_spec("gunicorn") is None, reason="gunicorn is in the dependency group `test`"),
     pytest.mark.skipif(not RESUMES, reason="before 1.23 no stream of a request can be closed to be resumed"),
 ]
 Message = dict[str, Any]
