@@ -28,6 +28,7 @@ from tests.faults.stage import Seen, play_bare, play_with, unexpected  # noqa: E
 PLAYS = {"client": client_play.play, "server": server_play.play}
 HANG = 0.4
 """Seconds, each of the first three times."""
+MODES = ("raise", "nonsense", "interrupt", "hang")
 BLOCKING = frozenset(
     ("accept", "acquire", "connect", "flush", "force_flush", "getaddrinfo", "handle_request", "join", "recv", "select")
 ) | {"send", "sendall", "shutdown", "sleep", "wait"}
@@ -98,7 +99,7 @@ def suits(site: sites.Site, mode: str) -> bool:
 
 
 def sweep(side: str, mode: str, points: Sequence[sites.Site], bare: Seen) -> tuple[Counter[str], list[str]]:
-    """Points by room, and what escaped."""
+    """Points that were tested, by room, and what escaped."""
     rooms: Counter[str] = Counter()
     escapes: list[str] = []
     missed: list[str] = []
@@ -109,7 +110,7 @@ def sweep(side: str, mode: str, points: Sequence[sites.Site], bare: Seen) -> tup
         sites.planted, sites.take = site, fault
         seen = play_with(PLAYS[side], structured=side == "server")
         sites.planted = None
-        rooms[site.room] += 1
+        rooms[site.room] += bool(fault.struck)
         is_removal = site.name.partition(":")[0] in REMOVAL
         wrong = unexpected(seen, bare, is_removal=is_removal) if mode != "interrupt" else []
         if not fault.struck:
@@ -129,14 +130,21 @@ def sweep(side: str, mode: str, points: Sequence[sites.Site], bare: Seen) -> tup
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("--side", action="append", choices=sorted(PLAYS))
-    parser.add_argument("--mode", action="append", choices=("raise", "nonsense", "interrupt", "hang"))
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.faults",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Exits with 1 if a fault escaped, and with 2 if nothing was tested. It is ten minutes of CPU time.",
+    )
+    parser.add_argument("--side", action="append", choices=sorted(PLAYS), help="may be given again; both by default")
+    parser.add_argument("--mode", action="append", choices=MODES, help="may be given again; all by default")
     parser.add_argument("--share", type=int, default=1, metavar="N", help="only one point in N, always the same")
-    parser.add_argument("--offset", type=int, default=0)
-    parser.add_argument("--only", default="", help="only points with this in their names")
-    parser.add_argument("--list", action="store_true", help="print the points")
+    parser.add_argument("--offset", type=int, default=0, metavar="K", help="which of the N shares, from 0")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only points with this in their names")
+    parser.add_argument("--list", action="store_true", help="print the points of each side before they are tested")
     options = parser.parse_args()
+    if not 0 <= options.offset < options.share:
+        parser.error(f"there are the shares 0 to {options.share - 1} of {options.share}")
     total: Counter[tuple[str, str, str]] = Counter()
     escapes: list[str] = []
     for side in options.side or sorted(PLAYS):
@@ -150,7 +158,7 @@ def main() -> int:
         escapes += [f"{side}: may block the event loop: {name}" for name in blocking]
         if options.list:
             print(*points, sep="\n")
-        for mode in options.mode or ("raise", "nonsense", "interrupt", "hang"):
+        for mode in options.mode or MODES:
             wanted = [site for site in points if suits(site, mode) and site.is_in(options.share, options.offset)]
             began = time.monotonic()
             rooms, found = sweep(side, mode, wanted, bare)
@@ -158,17 +166,19 @@ def main() -> int:
             total.update({(side, room, mode): count for room, count in rooms.items()})
             escapes += found
     print_table(total, escapes)
+    if not total.total():
+        print("no point was tested", file=sys.stderr)
+        return 2
     return int(bool(escapes))
 
 
 def print_table(total: Counter[tuple[str, str, str]], escapes: Sequence[str]) -> None:
-    modes = ("raise", "nonsense", "interrupt", "hang")
-    print(f"{'side':8}{'room':24}" + "".join(f"{mode:>11}" for mode in modes) + f"{'escapes':>9}")
+    print(f"{'side':8}{'room':24}" + "".join(f"{mode:>11}" for mode in MODES) + f"{'escapes':>9}")
     for side, room in sorted({key[:2] for key in total}):
-        counts = "".join(f"{total[side, room, mode]:11}" for mode in modes)
+        counts = "".join(f"{total[side, room, mode]:11}" for mode in MODES)
         escaped = sum(each.startswith(f"{side} ") and f" {room}:" in each for each in escapes)
         print(f"{side:8}{room:24}{counts}{escaped:9}")
-    counts = "".join(f"{sum(n for key, n in total.items() if key[2] == mode):11}" for mode in modes)
+    counts = "".join(f"{sum(n for key, n in total.items() if key[2] == mode):11}" for mode in MODES)
     print(f"{'all':32}{counts}{len(escapes):9}")
     for each in escapes:
         print(each)

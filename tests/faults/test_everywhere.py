@@ -27,6 +27,13 @@ def test_whatever_fails_the_application_goes_on(side: str) -> None:
 
 
 @pytest.mark.once
+def test_a_sweep_that_tests_nothing_is_no_success() -> None:
+    command = [sys.executable, "-m", "tests.faults", "--side", "client", "--mode", "raise", "--only", "no such point"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr.splitlines()[-1]) == (2, "no point was tested")
+
+
+@pytest.mark.once
 @pytest.mark.timeout(300)
 def test_a_fault_that_escapes_is_found() -> None:
     """The wall taken away: what would have been swallowed reaches the application, and is told."""
