@@ -25,8 +25,9 @@ def record(cls: type[T]) -> type[T]:
     return result
 
 
-def _values(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, name) for name in type(self).__dataclass_fields__)
+def _values(self: Any) -> dict[str, Any]:
+    names: dict[str, object] = self.__dataclass_fields__
+    return {name: getattr(self, name) for name in names}
 
 
 def _is_equal(self: Any, other: object) -> bool:
@@ -34,9 +35,9 @@ def _is_equal(self: Any, other: object) -> bool:
 
 
 def _hash(self: Any) -> int:
-    return hash(_values(self))
+    return hash(tuple(_values(self).values()))
 
 
 def _shown(self: Any) -> str:
-    fields = zip(type(self).__dataclass_fields__, _values(self), strict=True)
-    return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in fields)})"
+    values = _values(self).items()
+    return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in values)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from otel_mcp_resume.rules.terms import Disconnect
 
@@ -95,7 +95,7 @@ def _replace(response: Any, methods: dict[str, Any]) -> Callable[[], None]:
 
     They hold the response, and it holds them: left in place, all that hangs on it would wait for the garbage collector.
     """
-    members: dict[str, Any] = vars(response)
+    members = cast("dict[str, Any]", vars(response))
     before = {name: members[name] for name in methods if name in members}
     for name, method in methods.items():
         setattr(response, name, method)

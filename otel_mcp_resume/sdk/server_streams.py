@@ -18,6 +18,8 @@ __all__ = ["ObservedStreams"]
 class ObservedStreams(dict[Any, Any]):
     """The dictionary itself. Its owner tells it from a plain one by nothing but its class."""
 
+    __slots__ = ("_fail", "_report", "session")
+
     def __init__(self, session: Session, streams: dict[Any, Any], runtime: Runtime, hook: str) -> None:
         super().__init__(streams)
         self.session = session

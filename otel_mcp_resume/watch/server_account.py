@@ -180,7 +180,7 @@ class SessionAccount:
 
     def _strand(self, exchange: Exchange) -> Sequence[Fact]:
         gone: list[Subject] = []
-        for item in exchange.queue:
+        for item in exchange.queue or ():
             if isinstance(item, Subject):
                 gone.append(item)
             elif exchange.live is not None and item in exchange.live.events:

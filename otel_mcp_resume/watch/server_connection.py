@@ -73,13 +73,14 @@ class ServerConnection:
         self.node: Node | None = None
         """The connection, once it is one."""
         self.attempt: ServerAttempt | None = None
-        self.calls: list[Call] = []
+        self.calls: Sequence[Call] = ()
         """The calls whose answers this connection is expected to carry."""
         self.events = 0
         self.live: StreamLedger | None = None
         """The stream whose live messages come here, if a store keeps them."""
-        self.queue: deque[str | Subject] = deque()
-        """The live messages on their way to this connection, in order: ids of the store, or what they mean."""
+        self.queue: deque[str | Subject] | None = None
+        """The live messages on their way to this connection, in order: ids of the store, or what they mean. Most
+        connections carry none for most of their lives, and an empty deque weighs as much as all the rest."""
         self.replay: deque[Replayed] | None = None
         """The events of the store on their way to it. They come first."""
         self.strays: dict[str, None] = {}
@@ -148,6 +149,12 @@ class ServerConnection:
             return ()
         with self._state.lock:
             return written_from_router(self, item)
+
+    def route(self, item: str | Subject) -> None:
+        """A live message is on its way to this connection."""
+        if self.queue is None:
+            self.queue = deque()
+        self.queue.append(item)
 
     def primed(self, event_id: str) -> Sequence[Fact]:
         """An event with an id and no payload left through `send`."""

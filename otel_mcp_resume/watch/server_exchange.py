@@ -141,10 +141,10 @@ class Exchange(ServerConnection):
                 facts += self.session.left(self)
             self.is_over = True
             self.session = self.stream = self.live = self.attempt = self.tools = None
-            self.queue.clear()
+            self.queue = None
             self.replay = None
             self.strays.clear()
-            self.calls.clear()
+            self.calls = ()
             return facts
 
     def _cause(self, end: End) -> Disconnect:

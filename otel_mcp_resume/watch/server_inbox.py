@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +32,8 @@ class Inbox:
         self._client_name = ""
         self._calls: dict[str, Call] = {}
         self._began = state.clock()
-        self._cancelled: OrderedDict[str, None] = OrderedDict()
-        self._listing: OrderedDict[str, None] = OrderedDict()
+        self._cancelled: dict[str, None] = {}
+        self._listing: dict[str, None] = {}
 
     def initialized(self, client_name: str) -> None:
         """The handshake: from here on the ledger of the session is complete."""
@@ -53,7 +52,7 @@ class Inbox:
             is_same = earlier is not None and earlier.key == call.key and not earlier.is_answered
             is_repeated = book.repeats(call, self._began) or is_same
             self._calls[request_id] = call
-            exchange.calls.append(call)
+            exchange.calls = (*exchange.calls, call)
             if not is_repeated:
                 return ()
             kind = Stream.REQUEST if exchange.kind is None else exchange.kind
@@ -104,7 +103,7 @@ class Inbox:
         self._listing.clear()
 
 
-def _remember(memory: OrderedDict[str, None], request_id: str) -> None:
+def _remember(memory: dict[str, None], request_id: str) -> None:
     memory[request_id] = None
     if len(memory) > LIMIT:
-        memory.popitem(last=False)
+        del memory[next(iter(memory))]

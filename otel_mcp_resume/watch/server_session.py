@@ -41,7 +41,11 @@ class Session(SessionAccount):
         """Without an event store: the router has a message for the stream `name`, and sends it on or drops it now."""
         exchange = self.live.get(name)
         if exchange is not None and kind == NOTIFICATION and not self.is_json:
-            exchange.queue.append(NOTE)
+            queue = exchange.queue
+            if queue is None:
+                exchange.route(NOTE)
+            else:
+                queue.append(NOTE)
             return ()
         with self._state.lock:
             if self.is_finished:
@@ -50,7 +54,7 @@ class Session(SessionAccount):
                 return self._in_json(name, kind, request_id)
             subject, facts = self._subject(name, kind, request_id)
             if exchange is not None:
-                exchange.queue.append(NOTE if subject is None else subject)
+                exchange.route(NOTE if subject is None else subject)
                 return facts
             return [*facts, *self._nowhere(name, subject)]
 
@@ -68,10 +72,12 @@ class Session(SessionAccount):
             ledger.seq = events[event_id] = stream.seq = seq = ledger.seq + 1  # `append`, but for what was looked at
             ledger.events += 1
             exchange = self.live.get(name)
-            if exchange is not None:
-                exchange.queue.append(event_id)
-            else:
+            if exchange is None:
                 stream.parked[event_id] = seq
+            elif exchange.queue is None:
+                exchange.route(event_id)
+            else:
+                exchange.queue.append(event_id)
             return ledger.evict() if ledger.events > ledger.max_events else ()
 
     def _stored_slowly(self, name: str, event_id: str, kind: int, request_id: str) -> Sequence[Fact]:
@@ -90,7 +96,7 @@ class Session(SessionAccount):
                 subject.place = stream, seq
         exchange = self.live.get(name)
         if exchange is not None:
-            exchange.queue.append(event_id)
+            exchange.route(event_id)
         else:
             stream.parked[event_id] = seq
         if event_id in self.strays:
@@ -124,14 +130,14 @@ class Session(SessionAccount):
             item = subject or Subject()  # one of its own, so that it can be taken back
             exchange = self.live.get(name)
             if exchange is not None:
-                exchange.queue.append(item)
+                exchange.route(item)
             return item, facts
 
     def unsent(self, item: Subject) -> None:
         """Its sender has taken it back."""
         with self._state.lock:
             for exchange in self.live.values():
-                if item in exchange.queue:
+                if exchange.queue is not None and item in exchange.queue:
                     exchange.queue.remove(item)
 
     def withdrew(self, request_id: str) -> Sequence[Fact]:
