@@ -8,7 +8,7 @@ from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
 from otel_mcp_resume.watch.transport import session_in_url
 
-__all__ = ["opens_streams", "request_head", "response_head"]
+__all__ = ["credential", "opens_streams", "request_head", "response_head"]
 
 
 def opens_streams(request: Any, method: str, generation: Generation) -> bool:
@@ -40,6 +40,15 @@ def response_head(response: Any) -> ResponseHead:
         session_id=_session(response.headers),
         event_stream=content_type.lower().lstrip().startswith("text/event-stream"),
     )
+
+
+def credential(response: Any) -> int:
+    """What the request was authorised with, by its hash under the interpreter's random key.
+
+    Asked of the response: an `Auth` of the HTTP library adds the header when ours have been looked at.
+    """
+    request = getattr(response, "request", None)
+    return hash(None if request is None else request.headers.get("authorization"))
 
 
 def _session(headers: Any) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange, begin_posting, posting_exchange
-from otel_mcp_resume.sdk.http_heads import opens_streams, request_head, response_head
+from otel_mcp_resume.sdk.http_heads import credential, opens_streams, request_head, response_head
 from otel_mcp_resume.sdk.http_pool import LEAVING
 from otel_mcp_resume.sdk.http_text import Reading, tap_body, tap_text
 from otel_mcp_resume.watch.exchange import Leaving, RequestHead, ResponseHead
@@ -162,6 +162,8 @@ class HttpTap:
 
     def _answer(self, exchange: Exchange, head: RequestHead, response: Any) -> None:
         answer = response_head(response)
+        if exchange.transport.credential is None:
+            exchange.transport.credential = credential(response)
         next_request = getattr(response, "next_request", None)
         if 300 <= answer.status < 400 and next_request is not None:
             exchange.redirect = next_request.url, head, answer

@@ -25,21 +25,27 @@ class UnansweredCalls:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._left: OrderedDict[tuple[int, object], float] = OrderedDict()
-        """When each was left. Many clients may have made the same call: each transport is remembered once."""
+        self._left: OrderedDict[tuple[int, object], tuple[float, int | None]] = OrderedDict()
+        """When each was left, and with which credential. Many clients may have made the same call: each transport is
+        remembered once."""
         self._owners: dict[int, list[object]] = {}
         """The transports that left each call, the oldest first."""
         self._harmless: OrderedDict[int, None] = OrderedDict()
 
-    def left(self, peer: str, tool: str, arguments: Any, owner: object = None) -> None:
-        """A call to `peer` ended without an answer. `owner` is the transport that it was made over."""
+    def left(
+        self, peer: str, tool: str, arguments: Any, owner: object = None, *, credential: int | None = None
+    ) -> None:
+        """A call to `peer` ended without an answer. `owner` is the transport that it was made over.
+
+        `credential` stands for what its requests are authorised with, None for what is not known.
+        """
         with self._lock:
             if hash((peer, tool)) in self._harmless:
                 return
             key = _digest(peer, tool, arguments)
             if (key, owner) in self._left:
                 self._forget(key, owner)
-            self._left[key, owner] = self._clock()
+            self._left[key, owner] = self._clock(), credential
             self._owners.setdefault(key, []).append(owner)
             if len(self._left) > LIMIT:
                 self._forget(*next(iter(self._left)))
@@ -51,10 +57,20 @@ class UnansweredCalls:
             if (key, owner) in self._left:
                 self._forget(key, owner)
 
-    def repeats(self, peer: str, tool: str, arguments: Any, owner: object = None, began: float = float("inf")) -> bool:
+    def repeats(
+        self,
+        peer: str,
+        tool: str,
+        arguments: Any,
+        owner: object = None,
+        *,
+        began: float = float("inf"),
+        credential: int | None = None,
+    ) -> bool:
         """Whether a call repeats one that was left; each is repeated once.
 
-        A transport that was there before (`began`) and is another one makes calls of its own: a gateway has many.
+        A gateway has many transports: another one that was there before (`began`), or that is authorised otherwise,
+        makes calls of its own.
         """
         if not self._left:  # nearly always, and then no argument is looked at
             return False
@@ -62,8 +78,9 @@ class UnansweredCalls:
             key, now = _digest(peer, tool, arguments), self._clock()
             owners = self._owners.get(key, [])
             for whose in sorted(owners, key=lambda whose: whose is not owner):  # one's own goes first
-                when = self._left[key, whose]
-                if whose is not owner and began < when:
+                when, known = self._left[key, whose]
+                is_other = None not in (known, credential) and known != credential
+                if whose is not owner and (began < when or is_other):
                     continue
                 self._forget(key, whose)
                 if now - when <= WINDOW:

@@ -53,6 +53,7 @@ class ClientTransport:
         "_requests",
         "address",
         "asked",
+        "credential",
         "generation",
         "leaving",
         "node",
@@ -77,6 +78,8 @@ class ClientTransport:
         self.standalone: ClientStream | None = None
         self.asked: Asked | None = None
         """What awaits its answer on the stream of the session; None where each request has a stream of its own."""
+        self.credential: int | None = None
+        """The hash of what its requests are authorised with, once one was answered."""
         self._began = watch.clock()
         self._key = object()
         """Tells this transport from others, and keeps nothing of it alive."""
@@ -192,7 +195,9 @@ class ClientTransport:
 
     def calling(self, tool: str, arguments: Any) -> Sequence[Fact]:
         """A `tools/call` is about to be sent."""
-        if not self.watch.calls.repeats(self.origin, tool, arguments, self._key, self._began):
+        if not self.watch.calls.repeats(
+            self.origin, tool, arguments, self._key, began=self._began, credential=self.credential
+        ):
             return ()
         rule = ViolationRule.DUPLICATE_CALL
         stream = Stream.REQUEST if self.asked is None else Stream.SESSION
@@ -200,7 +205,7 @@ class ClientTransport:
 
     def call_left(self, tool: str, arguments: Any) -> None:
         """A `tools/call` ended without an answer, though it may have run."""
-        self.watch.calls.left(self.origin, tool, arguments, self._key)
+        self.watch.calls.left(self.origin, tool, arguments, self._key, credential=self.credential)
 
     def call_failed(self, tool: str, arguments: Any, *, was_sent: bool) -> None:
         """The POST of a `tools/call` ended without a response."""

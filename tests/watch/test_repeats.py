@@ -176,10 +176,10 @@ def test_another_transport_that_was_there_before_makes_calls_of_its_own() -> Non
     clock = Clock()
     memory, cut, other = calls(clock), object(), object()
     memory.left(*PAY, cut)
-    assert not memory.repeats(*PAY, other, clock.now - 1)
-    assert memory.repeats(*PAY, cut, clock.now - 1)
+    assert not memory.repeats(*PAY, other, began=clock.now - 1)
+    assert memory.repeats(*PAY, cut, began=clock.now - 1)
     memory.left(*PAY, cut)
-    assert memory.repeats(*PAY, other, clock.now + 1)
+    assert memory.repeats(*PAY, other, began=clock.now + 1)
 
 
 def test_each_of_many_clients_that_made_the_same_call_repeats_its_own() -> None:
@@ -188,8 +188,8 @@ def test_each_of_many_clients_that_made_the_same_call_repeats_its_own() -> None:
     for client in clients:
         memory.left(*PAY, client)
         memory.left(*PAY, client)  # told twice of the same cut: once is enough
-    assert [memory.repeats(*PAY, client, clock.now - 1) for client in clients] == [True] * 10
-    assert not any(memory.repeats(*PAY, client, clock.now - 1) for client in clients)
+    assert [memory.repeats(*PAY, client, began=clock.now - 1) for client in clients] == [True] * 10
+    assert not any(memory.repeats(*PAY, client, began=clock.now - 1) for client in clients)
     assert memory._owners == {}
 
 
@@ -198,7 +198,7 @@ def test_clients_that_begin_after_the_cut_repeat_as_many_as_were_left() -> None:
     memory = calls(clock)
     for _ in range(3):
         memory.left(*PAY, object())
-    assert [memory.repeats(*PAY, object(), clock.now + 1) for _ in range(5)] == [True, True, True, False, False]
+    assert [memory.repeats(*PAY, object(), began=clock.now + 1) for _ in range(5)] == [True, True, True, False, False]
 
 
 def test_what_is_remembered_of_one_call_is_bounded() -> None:
@@ -208,7 +208,7 @@ def test_what_is_remembered_of_one_call_is_bounded() -> None:
         memory.left(*PAY, object())
     assert len(memory._left) == sum(map(len, memory._owners.values())) == LIMIT
     clock.now += WINDOW + 1
-    assert not memory.repeats(*PAY, object(), clock.now)
+    assert not memory.repeats(*PAY, object(), began=clock.now)
     assert (len(memory._left), memory._owners) == (0, {})
 
 
@@ -221,3 +221,15 @@ def test_a_call_that_was_answered_after_all_may_be_made_again() -> None:
     memory.answered(*PAY, cut)
     assert not memory.repeats(*PAY)
     assert memory._owners == {}
+
+
+@pytest.mark.parametrize(("one", "other", "repeated"), [(1, 2, False), (1, 1, True), (None, 1, True), (1, None, True)])
+def test_another_transport_repeats_only_what_was_authorised_alike(
+    one: int | None, other: int | None, *, repeated: bool
+) -> None:
+    clock = Clock()
+    memory, cut = calls(clock), object()
+    memory.left(*PAY, cut, credential=one)
+    assert memory.repeats(*PAY, object(), began=clock.now + 1, credential=other) is repeated
+    memory.left(*PAY, cut, credential=one)
+    assert memory.repeats(*PAY, cut, began=clock.now - 1, credential=other), "its own token may have been renewed"

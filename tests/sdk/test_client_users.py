@@ -1,0 +1,48 @@
+"""A gateway: one process, clients of many users to one server. Whose call was made twice?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.sdk.client_world import BACKENDS, HTTP, counts, faults, plugged, served
+from tests.sdk.test_http_tap import call_over, own_client
+from tests.wire.driven.steps import Json
+
+CUT: Json = {"when": {"rpc": "tools/call", "nth": 1}, "respond": {"sse": [{"note": "a"}], "end": "eof"}}
+"""The first call has no answer, and no token to go on with."""
+ANN, BOB = "Bearer ann", "Bearer bob"
+
+
+class Late(HTTP.Auth):  # type: ignore[misc] # whichever HTTP library it is
+    """Adds the credential where OAuth does: when the request is on its way already."""
+
+    def __init__(self, credential: str) -> None:
+        self.credential = credential
+
+    def auth_flow(self, request: Any) -> Any:
+        request.headers["authorization"] = self.credential
+        yield request
+
+
+def by_header(credential: str) -> dict[str, Any]:
+    return {"headers": {"authorization": credential}}
+
+
+def by_auth(credential: str) -> dict[str, Any]:
+    return {"auth": Late(credential)}
+
+
+@own_client
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("authorised", [by_header, by_auth])
+@pytest.mark.parametrize(("second", "duplicates"), [(ANN, {"duplicate_call": 1}), (BOB, {})])
+def test_the_same_call_of_another_user_repeats_nothing(
+    backend: str, authorised: Any, second: str, duplicates: dict[str, float]
+) -> None:
+    with plugged() as plugin, served(CUT) as peer:
+        assert call_over(backend, peer, limit=1.0, **authorised(ANN)) is None
+        assert call_over(backend, peer, **authorised(second)) == "ok"
+        assert counts(plugin, "mcp_resume_violations_total", "rule") == duplicates
+        assert faults(plugin) == {}
