@@ -11,7 +11,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any
 
-from tests.bench import figures, growth, micro, startup, streams, turns
+from tests.bench import figures, growth, many, micro, startup, streams, turns
 from tests.bench.arms import AGAIN, BARE, available
 from tests.bench.sink import sink
 
@@ -19,10 +19,14 @@ __all__: list[str] = []
 
 NAMES = (*turns.WORKLOADS, "streams", "startup")
 WEIGHED = (BARE, "plugin", "spans")
+MANY = (BARE, "plugin")
 
 
-def play(name: str, arms: list[str], address: str, *, quick: bool) -> tuple[str, Any]:
+def play(name: str, arms: list[str], address: str, *, quick: bool, count: int = 0) -> tuple[str, Any]:
     """A workload's table, and its figures for JSON."""
+    if name == "streams" and count:
+        held = [many.hold(arm, address, count) for arm in MANY if arm in arms]
+        return many.table(held), [asdict(each) for each in held]
     if name == "startup":
         starts = startup.run(quick=quick)
         return startup.table(starts), [asdict(each) for each in starts]
@@ -41,7 +45,7 @@ def compare(options: argparse.Namespace) -> int:
     print(versions)
     with sink() as address:
         for name in options.workloads or NAMES:
-            shown, result[name] = play(name, arms, address, quick=options.quick)
+            shown, result[name] = play(name, arms, address, quick=options.quick, count=options.streams)
             print(f"\n{shown}", flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=1) + "\n")
@@ -56,6 +60,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"all if none is named: {', '.join(NAMES)}")
     parser.add_argument("--arms", nargs="+", choices=available(), help="beside the bare SDK; all that are installed")
+    parser.add_argument("--streams", type=int, default=0, metavar="N", help="hold so many in the workload `streams`")
     parser.add_argument("--quick", action="store_true", help="a tenth of it, good for gross regressions only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures to")
     options = parser.parse_args()

@@ -62,6 +62,13 @@ def memory() -> dict[str, int]:
     return found
 
 
+def endpoint() -> str:
+    """Where the plugin shows its metrics, if there is one."""
+    activate = sys.modules.get("otel_mcp_resume.activate")
+    plugin = None if activate is None else activate.current()
+    return (plugin and plugin.exporter.url) or ""
+
+
 class Gets:
     """An ASGI application that counts its open streams of sessions."""
 
@@ -98,6 +105,8 @@ def serve(options: dict[str, Any], flush: Flush) -> None:
                 say(cpu=spent(flush))
             elif command == "gets":
                 say(gets=app.open)
+            elif command == "endpoint":
+                say(url=endpoint())
             else:
                 say(**(memory() if command == "memory" else checks()))
         service.should_exit = True
@@ -137,7 +146,7 @@ async def act(options: dict[str, Any], flush: Flush) -> None:
 async def hold(options: dict[str, Any]) -> None:
     """A client that opens many sessions, first without their GET streams, then with them."""
     held: Any = importlib.import_module("tests.bench.held")
-    await held.hold(options["url"], options["count"], say, memory)
+    await held.hold(options["url"], options["count"], say, lambda: {**memory(), "url": endpoint()})
 
 
 def main() -> None:

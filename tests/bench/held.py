@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -16,20 +15,23 @@ __all__ = ["hold"]
 
 WARM = 10
 """Sessions that are opened before anything is weighed: what the first ones load is no session's weight."""
+AT_ONCE = 20
+"""Sessions that are opened at the same time, so that neither process waits for the other."""
 
 
-async def hold(url: str, count: int, say: Callable[..., None], memory: Callable[[], dict[str, int]]) -> None:
+async def hold(url: str, count: int, say: Callable[..., None], memory: Callable[[], dict[str, Any]]) -> None:
     """Opens sessions, says what it weighs, and goes on when it is told to. The process ends here."""
-    async with contextlib.AsyncExitStack() as stack:
-        http = await stack.enter_async_context(http_client())
-        await _open(stack, url, http, WARM, held_back=False)
+    async with http_client() as http:
+        kept = [await _opened(url, http, held_back=False) for _ in range(WARM)]
         say(**memory())
         await _told()
-        begin = await _open(stack, url, http, count, held_back=True)
+        for done in range(0, count, AT_ONCE):
+            batch = min(AT_ONCE, count - done)
+            kept += await asyncio.gather(*(_opened(url, http, held_back=True) for _ in range(batch)))
         say(**memory())
         await _told()
-        for notify in begin:
-            await notify()
+        for session in kept[WARM:]:
+            await session.begin()
         say(done=True)  # whether the streams are open is for the server to say
         await _told()
         say(**memory())
@@ -41,17 +43,33 @@ async def _told() -> None:
     await asyncio.to_thread(sys.stdin.readline)
 
 
-async def _open(stack: contextlib.AsyncExitStack, url: str, http: Any, count: int, *, held_back: bool) -> list[Any]:
-    """Initialised sessions; those that are held back have not sent the notification that makes the SDK listen."""
-    later: list[Any] = []
-    for _ in range(count):
-        session = await stack.enter_async_context(connected(url, http=http))
-        send = session.send_notification
+class _Kept:
+    """A session in a task of its own: in one task, each would be within the cancel scopes of all before it."""
 
-        async def keep(notification: Any, *_: Any, send: Any = send, **__: Any) -> None:
-            later.append(partial(send, notification))
+    def __init__(self, url: str, http: Any, *, held_back: bool) -> None:
+        self.begin: Callable[[], Any]
+        """Sends the notification that makes the SDK listen, if it was held back."""
+        self.ready = asyncio.Event()
+        self.task = asyncio.create_task(self._keep(url, http, held_back))
 
-        if held_back:
-            session.send_notification = keep
-        await session.initialize()
-    return later
+    async def _keep(self, url: str, http: Any, held_back: bool) -> None:
+        async with connected(url, http=http) as session:
+            send = session.send_notification
+
+            async def keep(notification: Any, *_: Any, **__: Any) -> None:
+                self.begin = partial(send, notification)
+
+            if held_back:
+                session.send_notification = keep
+            await session.initialize()
+            self.ready.set()
+            await asyncio.Event().wait()
+
+
+async def _opened(url: str, http: Any, *, held_back: bool) -> _Kept:
+    kept = _Kept(url, http, held_back=held_back)
+    ready = asyncio.create_task(kept.ready.wait())
+    await asyncio.wait((ready, kept.task), return_when=asyncio.FIRST_COMPLETED)
+    if kept.task.done():
+        await kept.task  # raises what has ended it
+    return kept

@@ -78,7 +78,9 @@ def make_app(*, stored: bool) -> Any:
     echo.__annotations__ = {"text": str, "return": str}
     for tool in (burst, cut, echo):
         server.tool()(tool)
-    return server.streamable_http_app(**http) if IS_MODERN else server.streamable_http_app()
+    app = server.streamable_http_app(**http) if IS_MODERN else server.streamable_http_app()
+    server.session_manager.max_sessions = None  # newer ones refuse more than 10,000
+    return app
 
 
 def http_client() -> Any:

@@ -10,11 +10,12 @@ from tests.bench.arms import ARMS, BARE
 from tests.bench.held import WARM
 from tests.bench.process import Child, ChildError, started
 
-__all__ = ["STREAMS", "Weight", "table", "weigh"]
+__all__ = ["STREAMS", "Weight", "table", "until_open", "weigh"]
 
 STREAMS, QUICK = 2000, 100
 PATIENCE = 120.0
-"""Seconds until all streams must be open."""
+PATIENCE_EACH = 0.05
+"""Seconds until all streams must be open, and for each of them."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +52,20 @@ def _phases(arm: str, sink: str, count: int, *, traced: bool) -> dict[str, list[
         url = f"http://127.0.0.1:{server.ask()['port']}/mcp"
         with started("holder", arm, sink, url=url, count=count, traced=traced) as client:
             phases: dict[str, list[dict[str, int]]] = {"server": [], "client": [client.ask()]}
-            _until_open(server, WARM)
+            until_open(server, WARM)
             phases["server"].append(server.ask(do="memory"))
             phases["client"].append(client.ask(do="sessions"))
             phases["server"].append(server.ask(do="memory"))
             client.ask(do="streams")
-            _until_open(server, WARM + count)
+            until_open(server, WARM + count)
             phases["client"].append(client.ask(do="memory"))
             phases["server"].append(server.ask(do="memory"))
     return phases
 
 
-def _until_open(server: Child, count: int) -> None:
-    until = time.monotonic() + PATIENCE
+def until_open(server: Child, count: int) -> None:
+    """Waits until the server has so many."""
+    until = time.monotonic() + PATIENCE + count * PATIENCE_EACH
     while server.ask(do="gets")["gets"] < count:
         if time.monotonic() > until:
             raise ChildError(f"{count} streams did not open")
