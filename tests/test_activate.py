@@ -61,12 +61,14 @@ def test_all_ways_together_end_in_one_plugin(installed: Environment, order: tupl
     assert set(map(str, found["ways"])) == {"ENVIRONMENT", "FUNCTION", "INSTRUMENTOR", "ENTRY_POINT"}  # type: ignore[call-overload]
 
 
+@pytest.mark.apart
 @pytest.mark.parametrize(("way", "off"), [(FUNCTION, "0"), (INSTRUMENTOR, "false"), (LOADER, "False")])
 def test_0_wins_over_every_other_way(installed: Environment, way: str, off: str) -> None:
     found = reported(installed, way, IMPORT, way, OTEL_MCP_RESUME=off)
     assert found == {"depth": 0, "hooks": None, "ways": []}
 
 
+@pytest.mark.apart
 def test_under_opentelemetry_instrument_metrics_go_there(installed: Environment) -> None:
     where = "from otel_mcp_resume import activate; print(activate.current().settings.metrics)"
     script = f"{REPORT}\n{IMPORT}\nreport()\n{where}"
@@ -80,6 +82,7 @@ def test_under_opentelemetry_instrument_metrics_go_there(installed: Environment)
         assert metrics == "frozenset({'otel'})"
 
 
+@pytest.mark.apart
 @pytest.mark.parametrize(
     "variables", [{"OTEL_MCP_RESUME": "0"}, {"OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": "mcp_resume"}]
 )

@@ -12,11 +12,12 @@ import pytest
 
 pytestmark = [pytest.mark.prom, pytest.mark.timeout(1800)]
 
-SCRIPT = Path(__file__).with_name("mutate.py")
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def mutate(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tests.alerts.mutate", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_every_change_is_noticed(tool: Callable[[str], str], rule_name: str) -> None:

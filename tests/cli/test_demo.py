@@ -43,35 +43,51 @@ def one_line(output: str) -> str:
     return " ".join(" ".join(line[:92].split()) for line in output.splitlines())
 
 
+EVERY = "test_every_scene_gives_its_verdict"
+FAST = ("resume", "deploy")
+Played = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def played(request: pytest.FixtureRequest) -> Played:
+    """One demo for all that look at what it says: of every scene where that is tested, or else of the fast ones."""
+    every = any(getattr(item, "originalname", "") == EVERY for item in request.session.items)
+    run = demo("--verbose", *(() if every else (word for scene in FAST for word in ("--scene", scene))))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert len(verdicts(run.stdout)) == (8 if every else len(FAST))
+    return run
+
+
+def said_of(scene: str, run: Played) -> str:
+    """What was said while it was played."""
+    return "".join(line for line in run.stdout.splitlines(keepends=True) if re.match(rf" *[\d.]+ s  {scene} ", line))
+
+
 @needs_resumption
 @pytest.mark.xdist_group("demo")
-def test_fast_scenes_give_their_verdicts() -> None:
-    run = demo("--scene", "resume", "--scene", "deploy", "--verbose")
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert verdicts(run.stdout) == {
-        "resume": "client: proven, replayed_event; server: proven, replay_complete",
-        "deploy": "client: gap, session_changed",
-    }
-    assert "\x1b" not in run.stdout
-    assert re.search(r"resume +nothing \(10 of 10 rows; exported 10 rows\)", run.stdout)
-    assert re.search(r"deploy +nothing \(\d of 10 rows; still waiting", run.stdout)
-    assert "otel-mcp-resume doctor" in run.stdout
-    assert run.stderr == ""
+def test_fast_scenes_give_their_verdicts(played: Played) -> None:
+    found = verdicts(played.stdout)
+    assert found["resume"] == "client: proven, replayed_event; server: proven, replay_complete"
+    assert found["deploy"] == "client: gap, session_changed"
+    assert "\x1b" not in played.stdout
+    assert re.search(r"resume +nothing \(10 of 10 rows; exported 10 rows\)", played.stdout)
+    assert re.search(r"deploy +nothing \(\d of 10 rows; still waiting", played.stdout)
+    assert "otel-mcp-resume doctor" in played.stdout
+    assert played.stderr == ""
     # What was said must have happened: the token of one session, accepted under another, whose ids begin anew.
-    resumed = re.search(r"\| GET, session (\w+), Last-Event-ID (482\d) -> 200, session (\w+)", run.stdout)
+    said = said_of("deploy", played)
+    resumed = re.search(r"\| GET, session (\w+), Last-Event-ID (482\d) -> 200, session (\w+)", said)
     assert resumed
     assert resumed[1] != resumed[3]
-    assert f"{resumed[2]} of session {resumed[1]}: 200, session {resumed[3]}, first id 1" in run.stdout
+    assert f"{resumed[2]} of session {resumed[1]}: 200, session {resumed[3]}, first id 1" in said
 
 
 @needs_resumption
 @pytest.mark.full
 @pytest.mark.xdist_group("demo")
-def test_every_scene_gives_its_verdict() -> None:
-    run = demo()
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert len(verdicts(run.stdout)) == 8
-    assert "wanted" not in run.stdout
+def test_every_scene_gives_its_verdict(played: Played) -> None:
+    assert len(verdicts(played.stdout)) == 8
+    assert "wanted" not in played.stdout
 
 
 @needs_resumption
@@ -113,6 +129,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @needs_resumption
+@pytest.mark.full
 @pytest.mark.xdist_group("demo")
 def test_a_server_that_cannot_start_is_told() -> None:
     broken = """
@@ -197,6 +214,7 @@ def wait_until_none(left: Callable[[], list[int]]) -> bool:
 
 @needs_resumption
 @needs_proc
+@pytest.mark.full
 @pytest.mark.xdist_group("demo")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
 def test_no_process_outlives_it(number: signal.Signals, status: int) -> None:

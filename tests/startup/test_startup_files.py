@@ -49,6 +49,7 @@ def test_both_forms_are_at_the_root_of_site_packages(environment: Environment) -
         assert f"\n{name}," in f"\n{record}", "an uninstall would leave it behind"
 
 
+@pytest.mark.apart
 @pytest.mark.parametrize("value", [None, "", "0", "FALSE"])
 def test_without_the_variable_nothing_of_ours_is_imported(environment: Environment, value: str | None) -> None:
     variables = {} if value is None else {"OTEL_MCP_RESUME": value}
@@ -56,6 +57,7 @@ def test_without_the_variable_nothing_of_ours_is_imported(environment: Environme
     assert ours == set()
 
 
+@pytest.mark.apart
 def test_without_the_variable_the_import_log_of_a_start_does_not_name_us(environment: Environment) -> None:
     run = environment.run("import mcp", "-X", "importtime")
     assert "mcp" in run.stderr

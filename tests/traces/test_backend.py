@@ -10,7 +10,13 @@ import pytest
 from tests.traces.plays import play, to
 from tests.traces.store import Store, linked, store
 
-pytestmark = [pytest.mark.backend, pytest.mark.full, pytest.mark.timeout(300), pytest.mark.xdist_group("backend")]
+pytestmark = [
+    pytest.mark.backend,
+    pytest.mark.once,  # the spans are those of test_demo_spans.py, which every full row plays
+    pytest.mark.full,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("backend"),
+]
 
 
 @pytest.fixture(scope="module")
