@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Generation
+from otel_mcp_resume.watch.seen import shortened
 from otel_mcp_resume.watch.server_request import End
 
 if TYPE_CHECKING:
@@ -128,4 +129,4 @@ class Channels:
         """An event with an id alone; or else a comment, or the end."""
         if body[:4] == b"id: ":
             line = body[4:].split(b"\n", 1)[0]
-            self._report(self.exchange.primed(line.rstrip(b"\r").decode("utf-8", "replace")))
+            self._report(self.exchange.primed(shortened(line.rstrip(b"\r").decode("utf-8", "replace"))))

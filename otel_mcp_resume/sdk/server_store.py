@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.sdk.server_http import current_exchange
 from otel_mcp_resume.sdk.server_messages import WRAPPED, kind_of, told_apart
+from otel_mcp_resume.watch.seen import LONG_ID, shortened
 from otel_mcp_resume.watch.server_replay import Replay
 from otel_mcp_resume.watch.server_session import NOTIFICATION
 
@@ -55,16 +56,18 @@ def _observed_storing(store: Any, session: Session, report: Report, fail: Callab
             _noted(fail, _failed, session, report, stream_id, message)
             raise
         try:
+            is_long = isinstance(event_id, str) and len(event_id) > LONG_ID
+            known = shortened(event_id) if is_long else event_id
             kind = kind_of[type(message)]
             if kind == WRAPPED:
                 kind = kind_of[type(message.root)]
             if kind == NOTIFICATION and not session.pending:
-                facts = session.stored(stream_id, event_id)
+                facts = session.stored(stream_id, known)
             elif message is None:
-                facts = session.primed(stream_id, event_id)
+                facts = session.primed(stream_id, known)
             else:
                 kind, request_id, learned = told_apart(session, message)
-                facts = [*learned, *session.stored(stream_id, event_id, kind, request_id)]
+                facts = [*learned, *session.stored(stream_id, known, kind, request_id)]
             if facts:
                 report(facts)
         except Exception as error:  # noqa: BLE001 - ours alone: the application's store is outside
@@ -83,7 +86,7 @@ def _observed_replaying(store: Any, session: Session, report: Report, fail: Call
             return await store.replay_events_after(last_event_id, send_callback, *args, **kwargs)
 
         async def observed_callback(event_message: Any, *args: Any, **kwargs: Any) -> Any:
-            _noted(fail, replay.handed, event_message.event_id)
+            _noted(fail, _handed, replay, event_message.event_id)
             return await send_callback(event_message, *args, **kwargs)
 
         stream_id = await store.replay_events_after(last_event_id, observed_callback, *args, **kwargs)
@@ -104,6 +107,10 @@ def _noted(fail: Callable[[Exception], None], note: Callable[..., Any], *args: A
 def _begun(session: Session) -> Replay | None:
     exchange = current_exchange()
     return None if exchange is None or exchange.is_over else session.replay(exchange)
+
+
+def _handed(replay: Replay, event_id: Any) -> None:
+    replay.handed(shortened(event_id) if isinstance(event_id, str) else event_id)
 
 
 def _failed(session: Session, report: Report, stream_id: Any, message: Any) -> None:

@@ -10,7 +10,7 @@ from collections import deque
 
 from otel_mcp_resume.rules.terms import DuplicateKind
 
-__all__ = ["EVICTIONS_AT_ONCE", "LONG_ID", "EventMemory", "SeenIds", "short_key"]
+__all__ = ["EVICTIONS_AT_ONCE", "LONG_ID", "EventMemory", "SeenIds", "short_key", "shortened"]
 
 LONG_ID = 128
 """Characters. Of a longer id only the hash is kept, so that a hostile peer decides nothing about memory."""
@@ -19,6 +19,11 @@ LONG_ID = 128
 def short_key(event_id: str) -> str | int:
     """What is remembered of an id: itself, or the hash of a long one."""
     return event_id if len(event_id) <= LONG_ID else hash(event_id)
+
+
+def shortened(event_id: str) -> str:
+    """The same for what is shown, too: a long id is known by its front and its hash."""
+    return event_id if len(event_id) <= LONG_ID else f"{event_id[:LONG_ID]}...{hash(event_id):x}"
 
 
 GONE_AT_ONCE = 64

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation, Side, Stream, UndeliveredCause
 from otel_mcp_resume.watch.facts import EventsUndelivered, Fact, Node, StreamClosed
+from otel_mcp_resume.watch.seen import shortened
 from otel_mcp_resume.watch.server_attempt import ServerAttempt
 from otel_mcp_resume.watch.server_connection import ServerConnection
 from otel_mcp_resume.watch.server_request import Request
@@ -57,7 +58,7 @@ class Exchange(ServerConnection):
             if stream.opened:
                 self.begin_attempt(None)
             return
-        cursor = session.find(token)
+        cursor = session.find(shortened(token))
         self.kind = session.kind_of(session.standalone)
         if cursor is not None:
             self.hold(cursor.stream)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_mcp_resume.rules.terms import DuplicateKind
-from otel_mcp_resume.watch.seen import LONG_ID, EventMemory, SeenIds, short_key
+from otel_mcp_resume.watch.seen import LONG_ID, EventMemory, SeenIds, short_key, shortened
 
 REDELIVERED, COLLISION = DuplicateKind.REDELIVERED, DuplicateKind.COLLISION
 
@@ -161,3 +161,11 @@ def test_places_of_what_is_gone_are_given_back() -> None:
         seen.add(str(number), "a")
     assert len(seen._keys) <= 400
     assert [str(number) in seen for number in (99_899, 99_900, 99_999)] == [False, True, True]
+
+
+def test_of_a_long_id_the_front_and_a_hash_are_kept() -> None:
+    one, other = ("x" * 100_000 + end for end in "12")
+    assert shortened("x" * LONG_ID) == "x" * LONG_ID
+    assert shortened(one) != shortened(other)
+    assert shortened(one) == shortened("x" * 100_000 + "1")
+    assert len(shortened(one)) < 2 * LONG_ID

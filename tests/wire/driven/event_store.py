@@ -18,7 +18,7 @@ Send = Callable[[Any], Awaitable[None]]
 class _Rows:
     """The events of all streams in the order in which they came.
 
-    ids:    global-int (one counter for all), stream-int (`STREAM:n`), uuid
+    ids:    global-int (one counter for all), stream-int (`STREAM:n`), uuid, long (3,000 characters that differ in the last)
     replay: stream (as it should be), everything (ignores streams), inclusive (repeats the token's own
             event), forgetful (has lost every cursor), slow (lingers after the last replayed event)
     """
@@ -37,6 +37,8 @@ class _Rows:
     def _new_id(self, stream: str) -> str:
         if self.ids == "uuid":
             return str(uuid.uuid4())
+        if self.ids == "long":
+            return f"{len(self.rows) + 1:03000}"
         if self.ids == "stream-int":
             return f"{stream}:{sum(row[1] == stream for row in self.rows) + 1}"
         return str(len(self.rows) + 1)
