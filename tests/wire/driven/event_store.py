@@ -18,7 +18,7 @@ Send = Callable[[Any], Awaitable[None]]
 class _Rows:
     """The events of all streams in the order in which they came.
 
-    ids:    global-int (one counter for all), stream-int (`STREAM:n`), uuid, long (3,000 characters that differ in the last)
+    ids:    global-int (one counter for all), stream-int (`STREAM:n`), uuid, long (3,000 characters)
     replay: stream (as it should be), everything (ignores streams), inclusive (repeats the token's own
             event), forgetful (has lost every cursor), slow (lingers after the last replayed event)
     """
