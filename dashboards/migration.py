@@ -184,6 +184,7 @@ def _crossings() -> Section:
             "attempts",
             Look(decimals=0, amber=0.5),
             width=14,
+            heads={"previous_generation": "from", "generation": "to"},
         ),
     ]
 

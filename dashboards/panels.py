@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from grafana_foundation_sdk.builders import (
@@ -126,8 +127,12 @@ def listing(
     *,
     width: int,
     height: int = 8,
+    heads: Mapping[str, str] = MappingProxyType({}),
 ) -> tables.Panel:
-    """A table with a row for each combination of labels, and a column for each of `queries`, by its name."""
+    """A table with a row for each combination of labels, and a column for each of `queries`, by its name.
+
+    `heads` are shorter heads for labels: a table has to fit on half a screen.
+    """
     panel = tables.Panel()
     names: dict[str, str] = {}
     for number_, (column, expr) in enumerate(queries.items()):
@@ -144,14 +149,15 @@ def listing(
         )
     if len(queries) > 1:
         panel = panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
-    for name, pixels in {"generation": 135, "previous_generation": 150, "stream": 100, "reason": 170}.items():
+    for name, pixels in {"generation": 135, "previous_generation": 135, "stream": 100, "reason": 170}.items():
         if name in order:
-            panel = panel.override_by_name(name, [DynamicConfigValue(id_val="custom.width", value=pixels)])
+            widths = [DynamicConfigValue(id_val="custom.width", value=pixels)]
+            panel = panel.override_by_name(heads.get(name, name), widths)
     columns = {name: place for place, name in enumerate([*order, *names] if len(names) > 1 else [*names, *order])}
     panel = panel.with_transformation(
         DataTransformerConfig(
             id_val="organize",
-            options={"excludeByName": {"Time": True}, "indexByName": columns, "renameByName": names},
+            options={"excludeByName": {"Time": True}, "indexByName": columns, "renameByName": {**names, **heads}},
         )
     )
     panel = panel.sort_by([common.TableSortByFieldState().display_name(sort).desc(True)])  # noqa: FBT003
