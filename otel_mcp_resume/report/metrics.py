@@ -107,7 +107,8 @@ class Metrics:
         Where processes share files, at once: what is not in them when a worker dies is lost.
         """
         key = (get_ident(), side, generation, stream)
-        tally = self._tallies.get(key)  # without the lock: no other thread has this key, and its own is alive
+        with self._lock:  # a thread that has just begun may have the identity of one that is being forgotten
+            tally = self._tallies.get(key)
         if tally is not None:
             return tally.add
         increment = self._store.events(side, generation, stream).inc
