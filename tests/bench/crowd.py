@@ -7,7 +7,9 @@ from typing import Any
 
 from typing_extensions import Self
 
-from tests.bench.paths import ANSWER, SSE_HEAD, STANDALONE, Client, Server, context, finish, new_hooks, scope
+from tests.bench.client_paths import Client, context
+from tests.bench.server_paths import Server, scope
+from tests.bench.walked import ANSWER, SSE_HEAD, STANDALONE, finish, new_hooks
 
 __all__ = ["Crowd", "one_session"]
 

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import scrape
+from tests.bench.client_paths import client_event
 from tests.bench.crowd import Crowd, one_session
-from tests.bench.paths import Walk, client_event, finish, server_event
+from tests.bench.server_paths import server_event
+from tests.bench.walked import Walk, finish
 
 __all__ = ["Point", "Series", "main", "measure"]
 

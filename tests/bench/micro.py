@@ -8,7 +8,8 @@ import time
 from statistics import median
 
 from tests.bench.instructions import REFERENCE, baseline, count, is_possible, relative, update
-from tests.bench.paths import PATHS, finish
+from tests.bench.paths import PATHS
+from tests.bench.walked import finish
 
 __all__ = ["main", "nanoseconds"]
 

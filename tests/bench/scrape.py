@@ -12,7 +12,7 @@ from otel_mcp_resume.plugin import Plugin, Providers
 from otel_mcp_resume.rules.terms import Side
 from otel_mcp_resume.settings import Settings
 from otel_mcp_resume.watch.server import Session
-from tests.bench.paths import STANDALONE
+from tests.bench.walked import STANDALONE
 
 __all__ = ["Scrape", "measure", "table"]
 

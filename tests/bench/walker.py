@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 
-from tests.bench.paths import PATHS, Walk, finish, reference
+from tests.bench.paths import PATHS, reference
+from tests.bench.walked import Walk, finish
 
 __all__: list[str] = []
 
