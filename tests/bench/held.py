@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from tests.bench.sdk import connected, http_client
@@ -17,30 +20,36 @@ WARM = 10
 """Sessions that are opened before anything is weighed: what the first ones load is no session's weight."""
 AT_ONCE = 20
 """Sessions that are opened at the same time, so that neither process waits for the other."""
+SHARING = 25 * AT_ONCE
+"""Sessions with one HTTP client, whose pool looks at all its connections for each request."""
 
 
 async def hold(url: str, count: int, say: Callable[..., None], memory: Callable[[], dict[str, Any]]) -> None:
     """Opens sessions, says what it weighs, and goes on when it is told to. The process ends here."""
-    async with http_client() as http:
+    async with contextlib.AsyncExitStack() as stack:
+        http = await stack.enter_async_context(http_client())
         kept = [await _opened(url, http, held_back=False) for _ in range(WARM)]
         say(**memory())
         await _told()
         for done in range(0, count, AT_ONCE):
             batch = min(AT_ONCE, count - done)
+            if done % SHARING == 0 and done:
+                http = await stack.enter_async_context(http_client())
             kept += await asyncio.gather(*(_opened(url, http, held_back=True) for _ in range(batch)))
         say(**memory())
-        await _told()
-        for session in kept[WARM:]:
-            await session.begin()
-        say(done=True)  # whether the streams are open is for the server to say
-        await _told()
+        waiting = iter(kept[WARM:])
+        while begun := (await _told()).get("begin"):
+            for session in islice(waiting, begun):
+                await session.begin()
+            say(done=True)  # whether the streams are open is for the server to say
         say(**memory())
         await _told()
         os._exit(0)
 
 
-async def _told() -> None:
-    await asyncio.to_thread(sys.stdin.readline)
+async def _told() -> dict[str, Any]:
+    command: dict[str, Any] = json.loads(await asyncio.to_thread(sys.stdin.readline) or "{}")
+    return command
 
 
 class _Kept:

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.bench.arms import ARMS
 from tests.bench.held import WARM
 from tests.bench.process import ChildError, started
-from tests.bench.streams import until_open
+from tests.bench.streams import open_streams, until_open
 
 __all__ = ["Held", "allow", "hold", "table"]
 
@@ -71,8 +71,7 @@ def hold(arm: str, sink: str, count: int) -> Held:
             began = time.monotonic()
             weights["client"].append(client.ask(do="sessions")["resident"])
             weights["server"].append(server.ask(do="memory")["resident"])
-            client.ask(do="streams")
-            until_open(server, WARM + count)
+            open_streams(client, server, count)
             seconds = time.monotonic() - began
             there = client.ask(do="memory")
             weights["client"].append(there["resident"])
