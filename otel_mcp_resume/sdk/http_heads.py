@@ -8,7 +8,7 @@ from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
 from otel_mcp_resume.watch.transport import session_in_url
 
-__all__ = ["credential", "opens_streams", "request_head", "response_head"]
+__all__ = ["credential", "opens_streams", "request_head", "response_head", "stated_credential"]
 
 
 def opens_streams(request: Any, method: str, generation: Generation) -> bool:
@@ -42,13 +42,23 @@ def response_head(response: Any) -> ResponseHead:
     )
 
 
-def credential(response: Any) -> int:
-    """What the request was authorised with, by its hash under the interpreter's random key.
+def credential(told: Any) -> int | None:
+    """What the request was authorised with, by its hash under the interpreter's random key. None if it is not known.
 
-    Asked of the response: an `Auth` of the HTTP library adds the header when ours have been looked at.
+    `told` is the response, or the error: an `Auth` of the HTTP library adds the header when ours have been looked at.
     """
-    request = getattr(response, "request", None)
-    return hash(None if request is None else request.headers.get("authorization"))
+    try:
+        headers = told.request.headers
+    except (AttributeError, RuntimeError):  # the HTTP library raises the latter for what was made without a request
+        return None
+    return hash(headers.get("authorization"))
+
+
+def stated_credential(http: Any, request: Any) -> int | None:
+    """The same of a request that is about to leave; None if the HTTP client has yet to add what it authorises with."""
+    stated = request.headers.get("authorization")
+    is_open = stated is None and (getattr(http, "auth", None) is not None or bool(request.url.userinfo))
+    return None if is_open else hash(stated)
 
 
 def _session(headers: Any) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange, begin_posting, posting_exchange
-from otel_mcp_resume.sdk.http_heads import credential, opens_streams, request_head, response_head
+from otel_mcp_resume.sdk.http_heads import credential, opens_streams, request_head, response_head, stated_credential
 from otel_mcp_resume.sdk.http_pool import LEAVING
 from otel_mcp_resume.sdk.http_text import Reading, tap_body, tap_text
 from otel_mcp_resume.watch.exchange import Leaving, RequestHead, ResponseHead
@@ -122,7 +122,11 @@ class HttpTap:
         facts = exchange.transport.posting(head, exchange.method)
         if facts:
             self._report(facts)
-        facts = () if exchange.call is None else exchange.transport.calling(*exchange.call)
+        if exchange.call is None:
+            return
+        if exchange.transport.credential is None:  # the first request of all, where no handshake goes before
+            exchange.transport.credential = stated_credential(exchange.http, request)
+        facts = exchange.transport.calling(*exchange.call)
         if facts:
             self._report(facts)
 
@@ -156,14 +160,14 @@ class HttpTap:
                 self._end(connection, Disconnect.CANCELLED)  # and nobody will read it
             return
         if head.method == "POST" and exchange.call is not None:
+            self._authorised(exchange, error)
             exchange.transport.call_failed(*exchange.call, was_sent=type(error).__name__ not in _NEVER_SENT)
         if stream := _stream_of(exchange, head):
             self._report(stream.responded(head, None, exchange.attempt)[0])
 
     def _answer(self, exchange: Exchange, head: RequestHead, response: Any) -> None:
         answer = response_head(response)
-        if exchange.transport.credential is None:
-            exchange.transport.credential = credential(response)
+        self._authorised(exchange, response)
         next_request = getattr(response, "next_request", None)
         if 300 <= answer.status < 400 and next_request is not None:
             exchange.redirect = next_request.url, head, answer
@@ -173,6 +177,14 @@ class HttpTap:
             tap_text(response, connection, self._reading)
         elif exchange.method == "tools/list":
             tap_body(response, partial(self._learned, exchange))
+
+    @staticmethod
+    def _authorised(exchange: Exchange, told: Any) -> None:
+        """Looks again with every call: a token is renewed while its transport lives on."""
+        if exchange.call is not None or exchange.transport.credential is None:
+            found = credential(told)
+            if found is not None:
+                exchange.transport.credential = found
 
     def _take(self, exchange: Exchange, head: RequestHead, answer: ResponseHead) -> Connection | None:
         if head.method == "POST":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -18,11 +19,14 @@ ANN, BOB = "Bearer ann", "Bearer bob"
 class Late(HTTP.Auth):  # type: ignore[misc] # whichever HTTP library it is
     """Adds the credential where OAuth does: when the request is on its way already."""
 
-    def __init__(self, credential: str) -> None:
+    def __init__(self, credential: str, before: str | None = None) -> None:
+        """`before` is what is sent until the first call, when it is renewed."""
         self.credential = credential
+        self.before = before or credential
 
     def auth_flow(self, request: Any) -> Any:
-        request.headers["authorization"] = self.credential
+        is_call = b"tools/call" in request.content
+        request.headers["authorization"] = self.credential if is_call else self.before
         yield request
 
 
@@ -45,4 +49,16 @@ def test_the_same_call_of_another_user_repeats_nothing(
         assert call_over(backend, peer, limit=1.0, **authorised(ANN)) is None
         assert call_over(backend, peer, **authorised(second)) == "ok"
         assert counts(plugin, "mcp_resume_violations_total", "rule") == duplicates
+        assert faults(plugin) == {}
+
+
+@own_client
+@pytest.mark.parametrize("cut", [CUT, {"when": {"rpc": "tools/call", "nth": 1}, "respond": {"end": "eof"}}])
+def test_a_token_that_was_renewed_before_the_call_is_the_one_that_counts(cut: Json) -> None:
+    """Transports live for hours, tokens do not."""
+    with plugged() as plugin, served(cut) as peer:
+        with suppress(Exception):  # where no response begins, the SDK's session ends with it
+            call_over("asyncio", peer, limit=1.0, auth=Late(ANN, before="Bearer of yesterday"))
+        assert call_over("asyncio", peer, **by_auth(ANN)) == "ok"
+        assert counts(plugin, "mcp_resume_violations_total", "rule") == {"duplicate_call": 1}
         assert faults(plugin) == {}

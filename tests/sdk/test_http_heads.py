@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from otel_mcp_resume.rules.terms import Generation
-from otel_mcp_resume.sdk.http_heads import opens_streams, request_head, response_head
+from otel_mcp_resume.sdk.http_heads import (
+    credential,
+    opens_streams,
+    request_head,
+    response_head,
+    stated_credential,
+)
 from tests.sdk.client_world import HTTP
+
+AS_B = {"authorization": "b"}
 
 
 @pytest.mark.parametrize(
@@ -66,3 +76,34 @@ def test_a_request_as_it_goes_out() -> None:
 def test_what_can_be_an_mcp_request(method: str, accept: str, generation: Generation, *, ours: bool) -> None:
     request = HTTP.Request(method, "http://h/mcp", headers={"accept": accept})
     assert opens_streams(request, method, generation) is ours
+
+
+def test_the_credential_of_a_response_is_that_of_its_request() -> None:
+    ann, bob, nobody = (HTTP.Request("GET", "http://h/", headers=named) for named in ({"Authorization": "a"}, AS_B, {}))
+    known = [credential(HTTP.Response(200, request=request)) for request in (ann, bob, nobody)]
+    assert len({*known, None}) == 4
+    assert credential(HTTP.ReadError("cut", request=ann)) == known[0]
+
+
+@pytest.mark.parametrize("told", [HTTP.Response(200), HTTP.ReadError("cut"), ValueError("none of the library's")])
+def test_what_was_made_without_a_request_tells_nothing(told: Any) -> None:
+    """Those who stand in for the HTTP library in tests leave it out."""
+    assert credential(told) is None
+
+
+@pytest.mark.parametrize(
+    ("http", "url", "headers", "is_known"),
+    [
+        ({}, "http://h/", AS_B, True),
+        ({}, "http://h/", {}, True),
+        ({"auth": ("ann", "secret")}, "http://h/", AS_B, True),
+        ({"auth": ("ann", "secret")}, "http://h/", {}, False),
+        ({}, "http://ann:secret@h/", {}, False),
+    ],
+)
+def test_what_a_request_states_of_its_credential(
+    http: dict[str, Any], url: str, headers: dict[str, str], *, is_known: bool
+) -> None:
+    request = HTTP.Request("POST", url, headers=headers)
+    known = credential(HTTP.Response(200, request=request)) if is_known else None
+    assert stated_credential(HTTP.AsyncClient(**http), request) == known
