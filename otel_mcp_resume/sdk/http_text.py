@@ -84,10 +84,11 @@ def tap_body(response: Any, learn: Callable[[bytes], None]) -> None:
 
     async def aread() -> bytes:
         body: bytes = await read()
+        untap()
         learn(body)
         return body
 
-    response.aread = aread
+    untap = _replace(response, {"aread": aread})
 
 
 def _replace(response: Any, methods: dict[str, Any]) -> Callable[[], None]:

@@ -11,7 +11,7 @@ from weakref import ref
 
 import pytest
 
-from otel_mcp_resume.sdk.http_text import Reading, tap_text
+from otel_mcp_resume.sdk.http_text import Reading, tap_body, tap_text
 from tests.sdk.client_world import HTTP, connected, faults, plugged, resumes, run, served, text_of
 from tests.sdk.test_http_tap import own_client
 
@@ -102,3 +102,16 @@ def test_what_others_have_put_over_it_stays() -> None:
     vars(response)["aiter_text"] = others.aiter_text
     close(response)
     assert vars(response) == {"aiter_text": others.aiter_text}
+
+
+def test_a_body_that_was_read_is_learned_from_once_and_leaves_nothing_behind() -> None:
+    """What is kept of a response may be pickled."""
+    response, learned = HTTP.Response(200, content=b"tools"), list[bytes]()
+    before = dict(vars(response))
+    tap_body(response, learned.append)
+    for _ in range(2):
+        with pytest.raises(StopIteration) as over:
+            response.aread().send(None)
+        assert over.value.value == b"tools"
+    assert learned == [b"tools"]
+    assert vars(response) == before
