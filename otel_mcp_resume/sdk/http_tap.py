@@ -176,7 +176,7 @@ class HttpTap:
         if connection is not None:
             tap_text(response, connection, self._reading)
         elif exchange.method == "tools/list":
-            tap_body(response, partial(self._learned, exchange))
+            tap_body(response, partial(self._learned, exchange), self._fail)
 
     @staticmethod
     def _authorised(exchange: Exchange, told: Any) -> None:

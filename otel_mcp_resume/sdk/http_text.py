@@ -78,13 +78,16 @@ def tap_text(response: Any, connection: Connection, reading: Reading) -> None:  
     untap = _replace(response, {"aiter_text": aiter_text, "aclose": aclose})
 
 
-def tap_body(response: Any, learn: Callable[[bytes], None]) -> None:
-    """`learn`, which must not raise, gets the whole body once it is read."""
+def tap_body(response: Any, learn: Callable[[bytes], None], fail: Callable[[Exception], None]) -> None:
+    """`learn` gets the whole body once it is read. Neither it nor `fail`, which takes what breaks here, may raise."""
     read = response.aread
 
     async def aread() -> bytes:
         body: bytes = await read()
-        untap()
+        try:
+            untap()
+        except Exception as error:  # noqa: BLE001 - ours alone
+            fail(error)
         learn(body)
         return body
 

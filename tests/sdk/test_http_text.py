@@ -108,7 +108,7 @@ def test_a_body_that_was_read_is_learned_from_once_and_leaves_nothing_behind() -
     """What is kept of a response may be pickled."""
     response, learned = HTTP.Response(200, content=b"tools"), list[bytes]()
     before = dict(vars(response))
-    tap_body(response, learned.append)
+    tap_body(response, learned.append, fail)
     for _ in range(2):
         with pytest.raises(StopIteration) as over:
             response.aread().send(None)
