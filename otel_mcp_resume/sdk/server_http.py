@@ -180,6 +180,7 @@ def _request(scope: Scope) -> Request:
             headers.setdefault(name, value.decode("latin-1"))
     client, server = scope.get("client") or ("",), scope.get("server") or (None, None)
     told = headers.get
+    where = f"{scope.get('root_path', '')} {scope.get('path', '')}"  # one process may serve many applications
     return Request(
         carrier=Carrier(scope["headers"]),
         method=scope["method"],
@@ -187,7 +188,7 @@ def _request(scope: Scope) -> Request:
         token=told(b"last-event-id") or None,  # the SDK takes an empty one for none, too
         protocol_version=told(b"mcp-protocol-version"),
         rpc_method=told(b"mcp-method"),
-        peer=(told(b"authorization", ""), told(b"forwarded", ""), told(b"x-forwarded-for", ""), str(client[0])),
+        peer=(told(b"authorization", ""), told(b"forwarded", ""), told(b"x-forwarded-for", ""), str(client[0]), where),
         server_address=server[0],
         server_port=server[1],
     )

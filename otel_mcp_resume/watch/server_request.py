@@ -22,7 +22,8 @@ class Request:
     rpc_method: str | None = None
     """The JSON-RPC method, where a header names it."""
     peer: Sequence[str] = ()
-    """What tells this client from others: its credential, its address. Goes into digests only."""
+    """What tells this client and what it asks from others: its credential, its address, the path. Goes into digests
+    only."""
     server_address: str | None = None
     server_port: int | None = None
     carrier: Mapping[str, str] | None = None

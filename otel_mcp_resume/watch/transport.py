@@ -50,6 +50,7 @@ class ClientTransport:
         "_began",
         "_key",
         "_lost_listens",
+        "_peer",
         "_requests",
         "address",
         "asked",
@@ -68,6 +69,8 @@ class ClientTransport:
         parts = _split(url)
         self.watch = watch
         self.origin = f"{parts.scheme}://{parts.netloc}".lower()
+        self._peer = f"{self.origin}{parts.path.rstrip('/')}?{parts.query}"
+        """The server. One origin may have many, each with tools of its own."""
         self.address = parts.hostname
         self.port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
         self.generation = Generation.STREAMABLE_HTTP
@@ -196,7 +199,7 @@ class ClientTransport:
     def calling(self, tool: str, arguments: Any) -> Sequence[Fact]:
         """A `tools/call` is about to be sent."""
         if not self.watch.calls.repeats(
-            self.origin, tool, arguments, self._key, began=self._began, credential=self.credential
+            self._peer, tool, arguments, self._key, began=self._began, credential=self.credential
         ):
             return ()
         rule = ViolationRule.DUPLICATE_CALL
@@ -205,7 +208,7 @@ class ClientTransport:
 
     def call_left(self, tool: str, arguments: Any) -> None:
         """A `tools/call` ended without an answer, though it may have run."""
-        self.watch.calls.left(self.origin, tool, arguments, self._key, credential=self.credential)
+        self.watch.calls.left(self._peer, tool, arguments, self._key, credential=self.credential)
 
     def call_failed(self, tool: str, arguments: Any, *, was_sent: bool) -> None:
         """The POST of a `tools/call` ended without a response."""
@@ -221,7 +224,7 @@ class ClientTransport:
         if self.asked.answered(request_id):
             self.tools_listed(data)
         elif (call := self.asked.answered_after_all(request_id)) is not None:
-            self.watch.calls.answered(self.origin, *call, self._key)
+            self.watch.calls.answered(self._peer, *call, self._key)
 
     def cut(self) -> None:
         """The stream of the session ended, and not because the application left: what was asked stays unanswered."""
@@ -231,7 +234,7 @@ class ClientTransport:
 
     def tools_listed(self, data: str) -> None:
         """The response to a `tools/list`: it says which tools may be called twice."""
-        self.watch.calls.tools_listed(self.origin, data)
+        self.watch.calls.tools_listed(self._peer, data)
 
     # -- for spans and records -------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -28,6 +28,12 @@ class Late(HTTP.Auth):  # type: ignore[misc] # whichever HTTP library it is
         is_call = b"tools/call" in request.content
         request.headers["authorization"] = self.credential if is_call else self.before
         yield request
+
+
+class At(NamedTuple):
+    """A server behind the same address."""
+
+    url: str
 
 
 def by_header(credential: str) -> dict[str, Any]:
@@ -61,4 +67,18 @@ def test_a_token_that_was_renewed_before_the_call_is_the_one_that_counts(cut: Js
             call_over("asyncio", peer, limit=1.0, auth=Late(ANN, before="Bearer of yesterday"))
         assert call_over("asyncio", peer, **by_auth(ANN)) == "ok"
         assert counts(plugin, "mcp_resume_violations_total", "rule") == {"duplicate_call": 1}
+        assert faults(plugin) == {}
+
+
+@own_client
+@pytest.mark.parametrize(
+    ("path", "duplicates"), [("/one", {"duplicate_call": 1}), ("/one/", {"duplicate_call": 1}), ("/two", {})]
+)
+def test_the_same_call_to_another_server_of_the_same_origin_repeats_nothing(
+    path: str, duplicates: dict[str, float]
+) -> None:
+    with plugged() as plugin, served(CUT) as peer:
+        assert call_over("asyncio", At(peer.url + "/one"), limit=1.0) is None
+        assert call_over("asyncio", At(peer.url + path)) == "ok"
+        assert counts(plugin, "mcp_resume_violations_total", "rule") == duplicates
         assert faults(plugin) == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import pytest
@@ -13,7 +13,6 @@ from tests.sdk.client_world import (
     BACKENDS,
     HTTP,
     TAKES_CLIENT,
-    Peer,
     attempts,
     connected,
     counts,
@@ -33,7 +32,12 @@ own_client = pytest.mark.skipif(
 each_loop = pytest.mark.parametrize("backend", BACKENDS)
 
 
-def call_over(backend: str, peer: Peer, limit: float = 20.0, **http: Any) -> str | None:
+class HasUrl(Protocol):
+    @property
+    def url(self) -> str: ...
+
+
+def call_over(backend: str, peer: HasUrl, limit: float = 20.0, **http: Any) -> str | None:
     """What a call over an HTTP client of the application's own gives within so many seconds; None for an error."""
 
     async def play() -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Stream, UndeliveredCause, ViolationRule
-from otel_mcp_resume.watch.facts import AttemptSettled, SessionOpened, StreamOpened
+from otel_mcp_resume.watch.facts import AttemptSettled, SessionOpened, StreamClosed, StreamOpened
 from tests.sdk.server_apps import (
     bare_transport_app,
     high_level_app,
@@ -209,6 +209,32 @@ def test_stateless_mode_still_knows_a_repeated_call() -> None:
                 ]
             )
             await seen.until(lambda: seen.violations == [ViolationRule.DUPLICATE_CALL])
+
+    with observed() as seen:
+        asyncio.run(play(seen))
+
+
+@pytest.mark.parametrize(("path", "violations"), [("/mcp", [ViolationRule.DUPLICATE_CALL]), ("/other/mcp", [])])
+def test_the_same_call_under_another_path_is_for_another_application(
+    path: str, violations: list[ViolationRule]
+) -> None:
+    async def play(seen: Observed) -> None:
+        async with playing(manager_app(stateless=True)) as client:
+            await client.play(
+                [
+                    {"session": {"session": "A", "protocol": PROTOCOL}},
+                    {"call": {"session": "A", "as": "first", "play": [{"sleep": 0.3}]}},
+                    {"drop": {"request": "first"}},
+                ]
+            )
+            await seen.until(lambda: len(seen.of(StreamClosed)) == 1)
+            await client.play(
+                [
+                    {"call": {"session": "A", "as": "second", "play": [{"sleep": 0.3}], "path": path}},
+                    {"read": {"from": "second", "until": "end"}},
+                ]
+            )
+        assert seen.violations == violations
 
     with observed() as seen:
         asyncio.run(play(seen))
