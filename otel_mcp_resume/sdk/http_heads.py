@@ -51,14 +51,14 @@ def credential(told: Any) -> int | None:
         headers = told.request.headers
     except (AttributeError, RuntimeError):  # the HTTP library raises the latter for what was made without a request
         return None
-    return hash(headers.get("authorization"))
+    return hash((headers.get("authorization"), headers.get("x-api-key")))
 
 
 def stated_credential(http: Any, request: Any) -> int | None:
     """The same of a request that is about to leave; None if the HTTP client has yet to add what it authorises with."""
-    stated = request.headers.get("authorization")
+    stated, key = request.headers.get("authorization"), request.headers.get("x-api-key")
     is_open = stated is None and (getattr(http, "auth", None) is not None or bool(request.url.userinfo))
-    return None if is_open else hash(stated)
+    return None if is_open else hash((stated, key))
 
 
 def _session(headers: Any) -> str | None:

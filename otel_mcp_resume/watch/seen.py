@@ -7,6 +7,7 @@ message can be got back from it.
 from __future__ import annotations
 
 from collections import deque
+from hashlib import blake2b
 
 from otel_mcp_resume.rules.terms import DuplicateKind
 
@@ -23,7 +24,12 @@ def short_key(event_id: str) -> str | int:
 
 def shortened(event_id: str) -> str:
     """The same for what is shown, too: a long id is known by its front and its hash."""
-    return event_id if len(event_id) <= LONG_ID else f"{event_id[:LONG_ID]}...{hash(event_id):x}"
+    if len(event_id) <= LONG_ID:
+        return event_id
+    digest = blake2b(
+        event_id.encode("utf-8", "surrogatepass"), digest_size=8
+    )  # the same in every process, unlike a hash
+    return f"{event_id[:LONG_ID]}...{digest.hexdigest()}"
 
 
 GONE_AT_ONCE = 64

@@ -58,7 +58,7 @@ class Exchange(ServerConnection):
             if stream.opened:
                 self.begin_attempt(None)
             return
-        cursor = session.find(shortened(token))
+        cursor = session.find(shortened(token)) or session.find(shortened(_in_utf8(token)))
         self.kind = session.kind_of(session.standalone)
         if cursor is not None:
             self.hold(cursor.stream)
@@ -153,3 +153,13 @@ class Exchange(ServerConnection):
             return Disconnect.CANCELLED if end.cancelled or not end.left else Disconnect.RESET
         carried = self.is_answered or self.generation is Generation.STATELESS
         return Disconnect.COMPLETED if carried else Disconnect.CLOSED
+
+
+def _in_utf8(token: str) -> str:
+    """A token as a store knows it that reads headers as UTF-8. ASGI servers and the SDK read them as Latin-1."""
+    if token.isascii():
+        return token
+    try:
+        return token.encode("latin-1").decode()
+    except UnicodeError:
+        return token

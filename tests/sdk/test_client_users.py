@@ -40,13 +40,17 @@ def by_header(credential: str) -> dict[str, Any]:
     return {"headers": {"authorization": credential}}
 
 
+def by_key(credential: str) -> dict[str, Any]:
+    return {"headers": {"x-api-key": credential}}
+
+
 def by_auth(credential: str) -> dict[str, Any]:
     return {"auth": Late(credential)}
 
 
 @own_client
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("authorised", [by_header, by_auth])
+@pytest.mark.parametrize("authorised", [by_header, by_key, by_auth])
 @pytest.mark.parametrize(("second", "duplicates"), [(ANN, {"duplicate_call": 1}), (BOB, {})])
 def test_the_same_call_of_another_user_repeats_nothing(
     backend: str, authorised: Any, second: str, duplicates: dict[str, float]
