@@ -18,10 +18,17 @@ class Headers(dict[str, str]):
         return [self[name]] if name in self else []
 
 
+class Url(str):
+    """As `httpx` has them, as far as it is looked at."""
+
+    __slots__ = ()
+    userinfo = b""
+
+
 class Client:
     """A client's transport with the HTTP client below, watched or not."""
 
-    url = "http://127.0.0.1:8000/mcp"
+    url = Url("http://127.0.0.1:8000/mcp")
 
     def __init__(self, hooks: Hooks | None) -> None:
         self.texts: Iterable[str] = ()

@@ -29,3 +29,7 @@ def test_a_message_costs_no_more_than_was_committed_to() -> None:
         if ratio > MARGIN * committed[title]
     }
     assert not over, f"more than was committed to, in units of the reference: {over}"
+    half = {
+        title: (round(ratio, 2), committed[title]) for title, ratio in ratios.items() if 2 * ratio < committed[title]
+    }
+    assert not half, f"is it still measured? Then commit to what it costs now: {half}"

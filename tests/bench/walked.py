@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 from otel_mcp_resume.plugin import Plugin, Providers
 from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.sdk.client import POST, ClientHooks
+from otel_mcp_resume.sdk.guard import Guard
 from otel_mcp_resume.sdk.http_tap import HttpTap
 from otel_mcp_resume.sdk.runtime import Runtime
 from otel_mcp_resume.sdk.server import REQUEST, STATEFUL
@@ -111,6 +113,14 @@ def _generation(_: Any) -> Generation:
     return Generation.STREAMABLE_HTTP
 
 
+class BrokenHookError(BaseException):
+    """What is measured does not work: it would be cheap, and the figure worthless. Nobody may swallow it."""
+
+
+def _broken(hook: str, error: Exception) -> None:
+    raise BrokenHookError(hook) from error
+
+
 def new_hooks() -> Hooks:
     """Those of a process that has just begun."""
-    return Hooks(Plugin(Settings(), Providers()).runtime)
+    return Hooks(replace(Plugin(Settings(), Providers()).runtime, guard=Guard(_broken)))
