@@ -59,8 +59,8 @@ def main() -> int:
         return growth.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.epilog = (
-        "`python -m tests.bench micro` counts what runs for each message and call, `python -m tests.bench growth` tells how "
-        "that grows. Each has a --help of its own."
+        "`python -m tests.bench micro` counts what runs for each message and call, `python -m tests.bench growth` "
+        "tells how that grows. Each has a --help of its own."
     )
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"all if none is named: {', '.join(NAMES)}")
     parser.add_argument("--arms", nargs="+", choices=available(), help="beside the bare SDK; all that are installed")
