@@ -163,8 +163,12 @@ def play_with(play: Play, *, structured: bool) -> Seen:
 
 
 def _counted(plugin: Any) -> float:
+    """The faults that the plugin knows of; one where its numbers can't be read any more: each scrape fails, aloud."""
     plugin.metrics._lock = threading.Lock()  # the one it has may be the nonsense that was planted
-    samples = [sample for family in plugin.metrics.collect() for sample in family.samples]
+    try:
+        samples = [sample for family in plugin.metrics.collect() for sample in family.samples]
+    except (AttributeError, TypeError):
+        return 1.0
     return float(sum(sample.value for sample in samples if sample.name == "mcp_resume_internal_errors_total"))
 
 
