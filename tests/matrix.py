@@ -29,7 +29,7 @@ WORKERS = 2 * (os.cpu_count() or 1)
 """Of all rows together. Most tests wait for processes more than they compute."""
 SECOND_TRIES = 30
 """Failures up to which a row is tried again. More are no accident."""
-ROW_LIMIT = 2400.0
+ROW_LIMIT = 3300.0
 """Seconds."""
 
 ROWS = (
