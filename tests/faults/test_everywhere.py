@@ -39,7 +39,7 @@ def test_a_fault_that_escapes_is_found() -> None:
     """The wall taken away: what would have been swallowed reaches the application, and is told."""
     code = (
         "import sys, runpy\n"
-        "sys.argv = ['faults', '--side', 'client', '--mode', 'raise', '--only', 'HttpTap._answer']\n"
+        "sys.argv = ['faults', '--side', 'client', '--mode', 'raise', '--only', 'HttpTap._learn']\n"
         "from tests.faults import sites\n"
         "sites.install()\n"
         "from otel_mcp_resume.sdk.guard import Guard\n"
