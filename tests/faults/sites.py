@@ -231,7 +231,7 @@ class _Finder(MetaPathFinder):
     busy = False
 
     def find_spec(self, fullname: str, _path: Any = None, _target: Any = None) -> ModuleSpec | None:
-        if self.busy or not f"{fullname}.".startswith(f"{PACKAGE}.") or ".cli" in fullname:
+        if self.busy or not f"{fullname}.".startswith(f"{PACKAGE}.") or ".cli." in f"{fullname}.":
             return None
         self.busy = True
         try:
