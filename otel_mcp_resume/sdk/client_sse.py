@@ -45,14 +45,14 @@ class SseClientHook:
             wrapped: Callable[..., Any], _instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         ) -> Any:
             manager = wrapped(*args, **kwargs)
-            exchange = self._begins(args[0] if args else kwargs.get("url"))
-            return _WatchedSession(manager, self, exchange) if isinstance(exchange, Exchange) else manager
+            watched = self._begins(manager, args[0] if args else kwargs.get("url"))
+            return watched if isinstance(watched, _WatchedSession) else manager
 
         return sse_client
 
-    def _begin(self, url: Any) -> Exchange:
+    def _begin(self, manager: Any, url: Any) -> _WatchedSession:
         transport = self._runtime.client.legacy_transport(str(url))
-        return Exchange(transport, None, transport.stream(Stream.SESSION))
+        return _WatchedSession(manager, self, Exchange(transport, None, transport.stream(Stream.SESSION)))
 
     def _leave(self, exchange: Exchange) -> None:
         exchange.transport.leave()
