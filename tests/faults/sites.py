@@ -41,7 +41,9 @@ WALLS = frozenset(
     + ["Deadlines._work", "Endpoint._run", "_Server.process_request_thread", "Workers._run"]  # where a thread begins
 )
 """Functions around which there is nothing of ours: they have one line outside of their own `try`, if any."""
-STAND_INS = frozenset(("_observed_storing", "_observed_replaying", "observe_connection"))
+STAND_INS = frozenset(
+    ("_observed_storing", "_observed_replaying", "observe_connection", "_exchange", "_around", "wrapper")
+)
 """Functions whose result is what the SDK is given in place of its own: it can't be nonsense and work."""
 LIBRARIES = (
     *("prometheus_client", "opentelemetry", "structlog", "logging", "wrapt", "importlib"),
