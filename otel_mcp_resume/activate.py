@@ -168,8 +168,11 @@ def is_auto_instrumented() -> bool:
 
 
 def _warn(warnings: list[str]) -> None:
-    for warning in warnings:
-        logging.getLogger(PLUGIN_LOGGER).warning("otel-mcp-resume: %s", warning)
+    try:
+        for warning in warnings:
+            logging.getLogger(PLUGIN_LOGGER).warning("otel-mcp-resume: %s", warning)
+    except Exception:  # noqa: BLE001, S110 - a handler of the application's that raises must not cost it its start
+        pass
 
 
 def _after_fork() -> None:

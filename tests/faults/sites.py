@@ -21,7 +21,7 @@ from typing import Any
 __all__ = ["PACKAGE", "Site", "install", "library_of", "sites", "unplanted"]
 
 PACKAGE = "otel_mcp_resume"
-FORWARDED = frozenset({"wrapped", "send", "receive", "store", "super"})
+FORWARDED = frozenset({"wrapped", "send", "receive", "read", "store", "super"})
 """Names that stand for functions of the application or of the SDK where we pass a call on; and what looks at frames."""
 WALLS = frozenset(
     [f"ObservedStreams.{name}" for name in vars(dict)]  # the SDK's own dictionary
