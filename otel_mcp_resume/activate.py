@@ -171,8 +171,9 @@ def _warn(warnings: list[str]) -> None:
     try:
         for warning in warnings:
             logging.getLogger(PLUGIN_LOGGER).warning("otel-mcp-resume: %s", warning)
-    except Exception:  # noqa: BLE001, S110 - a handler of the application's that raises must not cost it its start
-        pass
+    except Exception as error:  # noqa: BLE001 - a handler of the application's that raises must not cost it its start
+        if _state.plugin is not None:
+            _state.plugin.errors("activate", error)
 
 
 def _after_fork() -> None:

@@ -30,9 +30,14 @@ _WANTED = frozenset(
         b"mcp-method",
         b"mcp-protocol-version",
         b"mcp-session-id",
+        b"x-api-key",
         b"x-forwarded-for",
     )
 )
+
+
+_MARKS = (b"authorization", b"x-api-key", b"forwarded", b"x-forwarded-for")
+"""What tells one client from another, beside its address."""
 
 
 class Carrier(Mapping[str, str]):
@@ -188,7 +193,7 @@ def _request(scope: Scope) -> Request:
         token=told(b"last-event-id") or None,  # the SDK takes an empty one for none, too
         protocol_version=told(b"mcp-protocol-version"),
         rpc_method=told(b"mcp-method"),
-        peer=(told(b"authorization", ""), told(b"forwarded", ""), told(b"x-forwarded-for", ""), str(client[0]), where),
+        peer=(*(told(name, "") for name in _MARKS), str(client[0]), where),
         server_address=server[0],
         server_port=server[1],
     )

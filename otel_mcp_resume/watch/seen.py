@@ -26,9 +26,8 @@ def shortened(event_id: str) -> str:
     """The same for what is shown, too: a long id is known by its front and its hash."""
     if len(event_id) <= LONG_ID:
         return event_id
-    digest = blake2b(
-        event_id.encode("utf-8", "surrogatepass"), digest_size=8
-    )  # the same in every process, unlike a hash
+    # The same in every process, unlike `hash`: replicas show an id alike.
+    digest = blake2b(event_id.encode("utf-8", "surrogatepass"), digest_size=8)
     return f"{event_id[:LONG_ID]}...{digest.hexdigest()}"
 
 
