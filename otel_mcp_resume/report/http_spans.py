@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
+from opentelemetry.context import get_current
 from opentelemetry.trace import Span, SpanKind
 
 from otel_mcp_resume.report import fields
 from otel_mcp_resume.rules.terms import Generation, Stream
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
+
     from otel_mcp_resume.report.ids import Ids
     from otel_mcp_resume.watch.exchange import Leaving
 
@@ -28,15 +31,22 @@ class HttpSpans:
         self._ids = ids
 
     @staticmethod
-    def current() -> object:
-        """The span that is current before a request is sent."""
-        return trace.get_current_span()
+    def current() -> Context:
+        """The context before a request is sent."""
+        return get_current()
+
+    @staticmethod
+    def has_client(before: Context) -> bool:
+        """Whether the request leaves the process in a span of its own. One that was current before is another's."""
+        now = get_current()
+        if now is before:  # nearly always: nothing instruments the HTTP client
+            return False
+        span = trace.get_current_span(now)
+        return span is not trace.get_current_span(before) and span.is_recording()
 
     def mark_client(self, leaving: Leaving) -> None:
-        """To be called where the request leaves the process. A span that was current before is the application's."""
-        span = trace.get_current_span()
-        if span is not leaving.before:
-            self._mark(span, *leaving[1:])
+        """To be called where the request leaves the process, if it `has_client`."""
+        self._mark(trace.get_current_span(), *leaving[1:])
 
     def mark_server(
         self, generation: Generation, session_id: str | None, stream: Stream | None, token: str | None

@@ -19,7 +19,7 @@ from otel_mcp_resume.report import private
 from otel_mcp_resume.report.fields import SCOPE
 from otel_mcp_resume.report.spans import context_of
 from otel_mcp_resume.versions import installed_version
-from otel_mcp_resume.watch.facts import FACTS, AttemptSettled, StreamReopened
+from otel_mcp_resume.watch.facts import AttemptSettled, StreamReopened
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -54,8 +54,6 @@ class Meters:
         self._on_error = on_error
         self._started = False
         self._forked = False
-        self.takes: set[type] = set()
-        """The facts to be told of: none before `start`. After a fork any of them will do."""
         self._reset()
 
     def _reset(self) -> None:
@@ -74,7 +72,6 @@ class Meters:
     def start(self) -> None:
         """Makes the instruments. A second call changes nothing."""
         self._started = True
-        self.takes.update(FACTS)
         self._take(self._way())
         if "given" not in self._instruments:
             self._take("global")  # the application's provider may come at any moment, and asks nobody
@@ -108,7 +105,6 @@ class Meters:
                 own[1]()
         finally:
             self._started = False
-            self.takes.clear()
             self._private = None
 
     def _way(self) -> Way:

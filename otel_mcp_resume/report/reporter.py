@@ -8,7 +8,7 @@ from opentelemetry.trace import format_span_id, format_trace_id
 
 from otel_mcp_resume.report import fields
 from otel_mcp_resume.report.spans import context_of
-from otel_mcp_resume.watch.facts import AttemptSettled, StreamReopened, Violated
+from otel_mcp_resume.watch.facts import FACTS, AttemptSettled, StreamReopened, Violated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
@@ -37,7 +37,7 @@ class Reporter:
         """`log` writes a record for the facts that have one. `on_error(hook, error)` must not raise.
 
         `spans` and `meters` go into the application's OpenTelemetry, if it has any. Each of the three may say in
-        `takes` which types of facts it wants to see; that may change at any moment.
+        `takes` which types of facts it wants to see.
         """
         self._metrics = metrics
         self._log = log
@@ -49,20 +49,29 @@ class Reporter:
             ("report.log", self._write, _taken_by(log)),
         )
         self._ways = tuple((hook, way, takes) for hook, way, takes in ways if way is not None)
+        self._alone: dict[type, tuple[tuple[str, Callable[[Fact], None]], ...]] = {
+            cls: tuple((hook, way) for hook, way, takes in self._ways if takes is None or cls in takes) for cls in FACTS
+        }
+        """The ways of a fact that comes alone, as most do."""
 
     def __call__(self, facts: Iterable[Fact]) -> None:
         """All numbers move before the first record is written, so that a log that fails or is slow costs none."""
         facts = tuple(facts)
-        if not facts:
+        if len(facts) == 1:
+            fact = facts[0]
+            for hook, way in self._alone[type(fact)]:
+                try:
+                    way(fact)
+                except Exception as error:  # noqa: BLE001 - see below
+                    self._on_error(hook, error)
             return
         for hook, way, takes in self._ways:
             for fact in facts:
-                if takes is not None and type(fact) not in takes:
-                    continue
-                try:
-                    way(fact)
-                except Exception as error:  # noqa: BLE001 - one number must not cost the others, the log is not ours
-                    self._on_error(hook, error)
+                if takes is None or type(fact) in takes:
+                    try:
+                        way(fact)
+                    except Exception as error:  # noqa: BLE001 - one must not cost the others, the log is not ours
+                        self._on_error(hook, error)
 
     def _count(self, fact: Fact) -> None:
         self._metrics.record(fact, _exemplar(fact) if type(fact) in _OF_AN_ATTEMPT else None)

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from otel_mcp_resume.rules.terms import Stream
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
 from otel_mcp_resume.sdk.http_pool import LEAVING, install_pool_hooks
-from otel_mcp_resume.sdk.http_tap import HttpTap
+from otel_mcp_resume.sdk.http_tap import HttpTap, authorised
 from otel_mcp_resume.watch.exchange import Leaving
 from otel_mcp_resume.watch.jsonrpc import id_text
 
@@ -159,6 +159,7 @@ class ClientHooks:
             if has_returned and exchange.stream is not None:
                 self._given_up(exchange, exchange.stream)
         finally:
+            exchange.told = None
             if exchange.stream is not None:
                 exchange.transport.finished(exchange.stream)
 
@@ -168,6 +169,7 @@ class ClientHooks:
         if not facts:
             return
         if exchange.call is not None:
+            authorised(exchange, exchange.told)
             exchange.transport.call_left(*exchange.call)
         self._runtime.report(facts)
 

@@ -31,6 +31,7 @@ class Exchange:
         "redirect",
         "sending",
         "stream",
+        "told",
         "transport",
     )
 
@@ -55,6 +56,8 @@ class Exchange:
         """Of the request that is on its way."""
         self.connection: Connection | None = None
         self.sending = False
+        self.told: Any = None
+        """The response to a `tools/call`, whose request says what it was authorised with."""
         self.redirect: tuple[Any, RequestHead, ResponseHead] | None = None
         """A redirect that the SDK may follow or not: the next request tells."""
 

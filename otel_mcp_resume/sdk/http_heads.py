@@ -8,38 +8,35 @@ from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
 from otel_mcp_resume.watch.transport import session_in_url
 
-__all__ = ["credential", "opens_streams", "request_head", "response_head", "stated_credential"]
+__all__ = ["credential", "request_head", "response_head", "stated_credential"]
 
 
-def opens_streams(request: Any, method: str, generation: Generation) -> bool:
-    """Every MCP request accepts an event stream, but for the posts of HTTP+SSE.
+_OF_REQUESTS = frozenset((b"accept", b"last-event-id", b"mcp-protocol-version", b"mcp-session-id"))
+_OF_RESPONSES = frozenset((b"content-type", b"mcp-session-id"))
+
+
+def request_head(request: Any, method: str, generation: Generation) -> RequestHead | None:
+    """The head of an MCP request, None for any other. Each accepts an event stream, but for the posts of HTTP+SSE.
 
     From 2.0 on the SDK runs the application's callbacks in the context of the exchange that brought the message: what
     they request, maybe over the same HTTP client, is theirs.
     """
-    if method == "POST" and generation is Generation.SSE:
-        return True
-    return "text/event-stream" in request.headers.get("accept", "")
-
-
-def request_head(request: Any, generation: Generation) -> RequestHead:
-    headers = request.headers
-    in_url = session_in_url(str(request.url)) if generation is Generation.SSE else None
+    told = _told(request.headers, _OF_REQUESTS)
+    is_legacy = generation is Generation.SSE
+    if not (is_legacy and method == "POST") and "text/event-stream" not in told.get(b"accept", ""):
+        return None
     return RequestHead(
-        method=str(request.method),
-        session_id=in_url or _session(headers),
-        token=headers.get("last-event-id") or None,
-        protocol_version=headers.get("mcp-protocol-version"),
+        method,
+        (is_legacy and session_in_url(str(request.url))) or _session(told),
+        told.get(b"last-event-id") or None,
+        told.get(b"mcp-protocol-version"),
     )
 
 
 def response_head(response: Any) -> ResponseHead:
-    content_type = str(response.headers.get("content-type", ""))
-    return ResponseHead(
-        status=int(response.status_code),
-        session_id=_session(response.headers),
-        event_stream=content_type.lower().lstrip().startswith("text/event-stream"),
-    )
+    told = _told(response.headers, _OF_RESPONSES)
+    is_event_stream = told.get(b"content-type", "").lower().lstrip().startswith("text/event-stream")
+    return ResponseHead(int(response.status_code), _session(told), is_event_stream)
 
 
 def credential(told: Any) -> int | None:
@@ -61,13 +58,27 @@ def stated_credential(http: Any, request: Any) -> int | None:
     return None if is_open else hash((stated, key))
 
 
-def _session(headers: Any) -> str | None:
+def _told(headers: Any, wanted: frozenset[bytes]) -> dict[bytes, str]:
+    """The wanted headers, decoded and joined as the HTTP library does, which walks over all of them for each name."""
+    told: dict[bytes, str] = {}
+    for name, value in headers.raw:
+        lower = name.lower()
+        if lower not in wanted:
+            continue
+        try:
+            text = value.decode("ascii")
+        except UnicodeDecodeError:
+            text = value.decode(headers.encoding)
+        told[lower] = f"{told[lower]}, {text}" if lower in told else text
+    return told
+
+
+def _session(told: dict[bytes, str]) -> str | None:
     """The session that is named, all of them if there are several: then it is another one than any of them alone.
 
     The SDK joins several headers in the same way, and sends that. No id has a space in it.
     """
-    values = headers.get_list("mcp-session-id")
-    if len(values) == 1 and " " not in values[0]:
-        return values[0] or None
-    named = [session_id for value in values for session_id in value.split(", ")]
-    return ", ".join(dict.fromkeys(named)) or None
+    named = told.get(b"mcp-session-id")
+    if not named or " " not in named:
+        return named or None
+    return ", ".join(dict.fromkeys(named.split(", "))) or None

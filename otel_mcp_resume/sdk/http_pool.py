@@ -72,7 +72,9 @@ def _wrapper(runtime: Runtime, hook: str) -> Any:
         if session_id is not None:
             mark_client(leaving._replace(session_id=session_id))
 
-    marks, marks_answered = runtime.guard(hook, mark), runtime.guard(hook, mark_answered)
+    guard = runtime.guard
+    marks, marks_answered = guard(hook, mark), guard(hook, mark_answered)
+    has_client = guard(hook, runtime.http_spans.has_client)
 
     async def watched(leaving: Leaving, wrapped: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
         is_of_mcp = marks(leaving, args, kwargs)
@@ -85,7 +87,9 @@ def _wrapper(runtime: Runtime, hook: str) -> Any:
         wrapped: Callable[..., Awaitable[Any]], _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Awaitable[Any]:
         leaving = LEAVING.get()
-        return wrapped(*args, **kwargs) if leaving is None else watched(leaving, wrapped, args, kwargs)
+        if leaving is None or not has_client(leaving.before):
+            return wrapped(*args, **kwargs)
+        return watched(leaving, wrapped, args, kwargs)
 
     return pool_wrapper
 

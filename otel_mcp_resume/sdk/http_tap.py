@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange, begin_posting, posting_exchange
-from otel_mcp_resume.sdk.http_heads import credential, opens_streams, request_head, response_head, stated_credential
+from otel_mcp_resume.sdk.http_heads import credential, request_head, response_head, stated_credential
 from otel_mcp_resume.sdk.http_pool import LEAVING
 from otel_mcp_resume.sdk.http_text import Reading, tap_body, tap_text
 from otel_mcp_resume.watch.exchange import Leaving, RequestHead, ResponseHead
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from otel_mcp_resume.watch.client_stream import ClientStream
     from otel_mcp_resume.watch.connection import Connection
 
-__all__ = ["HttpTap"]
+__all__ = ["HttpTap", "authorised"]
 
 _NEVER_SENT = frozenset(
     {"ConnectError", "ConnectTimeout", "LocalProtocolError", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
@@ -98,9 +98,11 @@ class HttpTap:
         if exchange.http is None and exchange.transport.asked is not None:
             begin_posting(http, exchange)
         exchange.http = http  # `sse_client` makes its own
-        if method not in ("GET", "POST") or not opens_streams(request, method, exchange.transport.generation):
+        if method not in ("GET", "POST"):
             return None
-        head = request_head(request, exchange.transport.generation)
+        head = request_head(request, method, exchange.transport.generation)
+        if head is None:
+            return None
         redirected, exchange.redirect = exchange.redirect, None
         if redirected is not None:
             if redirected[0] == request.url:
@@ -160,14 +162,18 @@ class HttpTap:
                 self._end(connection, Disconnect.CANCELLED)  # and nobody will read it
             return
         if head.method == "POST" and exchange.call is not None:
-            self._authorised(exchange, error)
+            authorised(exchange, error)
             exchange.transport.call_failed(*exchange.call, was_sent=type(error).__name__ not in _NEVER_SENT)
         if stream := _stream_of(exchange, head):
             self._report(stream.responded(head, None, exchange.attempt)[0])
 
     def _answer(self, exchange: Exchange, head: RequestHead, response: Any) -> None:
         answer = response_head(response)
-        self._authorised(exchange, response)
+        transport, is_call = exchange.transport, exchange.call is not None
+        if transport.credential is None or (is_call and transport.asked is not None):
+            authorised(exchange, response)
+        elif is_call:
+            exchange.told = response  # to be looked at if the call is left, which is seldom
         next_request = getattr(response, "next_request", None)
         if 300 <= answer.status < 400 and next_request is not None:
             exchange.redirect = next_request.url, head, answer
@@ -177,14 +183,6 @@ class HttpTap:
             tap_text(response, connection, self._reading)
         elif exchange.method == "tools/list":
             tap_body(response, partial(self._learned, exchange), self._fail)
-
-    @staticmethod
-    def _authorised(exchange: Exchange, told: Any) -> None:
-        """Looks again with every call: a token is renewed while its transport lives on."""
-        if exchange.call is not None or exchange.transport.credential is None:
-            found = credential(told)
-            if found is not None:
-                exchange.transport.credential = found
 
     def _take(self, exchange: Exchange, head: RequestHead, answer: ResponseHead) -> Connection | None:
         if head.method == "POST":
@@ -221,6 +219,13 @@ class HttpTap:
     @staticmethod
     def _learn(exchange: Exchange, body: bytes) -> None:
         exchange.transport.tools_listed(body.decode("utf-8", "replace"))
+
+
+def authorised(exchange: Exchange, told: Any) -> None:
+    """Learns what a request was authorised with, from its response or its error: a transport may renew its token."""
+    found = credential(told)
+    if found is not None:
+        exchange.transport.credential = found
 
 
 def _stream_of(exchange: Exchange, head: RequestHead) -> ClientStream | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from otel_mcp_resume.rules.terms import Generation, Stream
@@ -21,8 +21,12 @@ __all__ = ["Runtime"]
 class HttpSpans(Protocol):
     """Tells the spans of HTTP instrumentations which exchange they are of. Raises what those spans raise."""
 
-    def current(self) -> object:
-        """The span that is current before a request is sent."""
+    def current(self) -> Any:
+        """The context before a request is sent."""
+        ...
+
+    def has_client(self, before: Any) -> bool:
+        """Whether the request leaves the process in a span of its own."""
         ...
 
     def mark_client(self, leaving: Leaving) -> None:

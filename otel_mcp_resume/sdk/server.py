@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from otel_mcp_resume.rules.terms import Generation
-from otel_mcp_resume.sdk.server_http import HttpHooks
+from otel_mcp_resume.sdk.server_http import HttpHooks, Told
 from otel_mcp_resume.sdk.server_transport import TransportHooks
 from otel_mcp_resume.versions import has_module
 from otel_mcp_resume.watch.calls import Tools
@@ -70,13 +69,11 @@ def install(runtime: Runtime) -> None:
         patch(hook, MANAGER_MODULE, hook, managed.wrapper(hook, _by_version, lambda _, __: None))
 
 
-def _with_sessions(_: Mapping[str, Any]) -> Generation:
+def _with_sessions(_: Told) -> Generation:
     return Generation.STREAMABLE_HTTP
 
 
-def _by_version(scope: Mapping[str, Any]) -> Generation:
-    for name, value in scope["headers"]:
-        if name == b"mcp-protocol-version":
-            is_known = value.decode("latin-1") in _HANDSHAKE_VERSIONS
-            return Generation.STREAMABLE_HTTP if is_known else Generation.STATELESS
-    return Generation.STREAMABLE_HTTP
+def _by_version(told: Told) -> Generation:
+    version = told.get(b"mcp-protocol-version")
+    is_known = version is None or version in _HANDSHAKE_VERSIONS
+    return Generation.STREAMABLE_HTTP if is_known else Generation.STATELESS

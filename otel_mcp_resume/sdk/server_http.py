@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from otel_mcp_resume.watch.calls import Tools
     from otel_mcp_resume.watch.server_exchange import Exchange
 
-__all__ = ["Handling", "HttpHooks", "current_exchange", "observed_request"]
+__all__ = ["Handling", "HttpHooks", "Told", "current_exchange", "observed_request"]
 
 Scope = Mapping[str, Any]
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
 Entered = Callable[[Any, "Exchange"], None]
+Told = dict[bytes, str]
+"""Those headers of a request that are looked at."""
 
 _WANTED = frozenset(
     (
@@ -97,7 +99,7 @@ def current_exchange() -> Exchange | None:
 class _Entry(NamedTuple):
     """What one entry point is about."""
 
-    generation: Callable[[Scope], Generation]
+    generation: Callable[[Told], Generation]
     entered: Entered
     fail: Callable[[Exception], None]
 
@@ -110,41 +112,58 @@ class HttpHooks:
         self._runtime = runtime
         self._tools = tools
 
-    def wrapper(self, hook: str, generation: Callable[[Scope], Generation], entered: Entered) -> Any:
-        """`generation` judges a request by its scope; `entered(instance, exchange)` notes that it came this far."""
+    def wrapper(self, hook: str, generation: Callable[[Told], Generation], entered: Entered) -> Any:
+        """`generation` judges a request by its headers; `entered(instance, exchange)` notes that it came this far."""
         fail = self._runtime.guard.fail(hook)
+        handle = partial(self._handle, _Entry(generation, entered, fail))
 
-        begin = partial(self._begin, _Entry(generation, entered, fail))
-
-        async def http_wrapper(
+        def http_wrapper(
             wrapped: Callable[..., Awaitable[Any]], instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-        ) -> Any:
-            try:
-                handling = begin(instance, args, kwargs)
+        ) -> Awaitable[Any]:
+            handling = _CURRENT.get()
+            if handling is None or kwargs or len(args) < 3 or args[-3] is not handling.scope:
+                return handle(wrapped, instance, args, kwargs)
+            try:  # most requests pass two or three entry points
+                if handling.channels is not None:
+                    entered(instance, handling.channels.exchange)
             except Exception as error:  # noqa: BLE001 - ours alone; as `Guard` would, without a wrapper for each request
                 fail(error)
-                handling = None
-            if handling is None:
-                return await wrapped(*args, **kwargs)
-            token = _CURRENT.set(handling)
-            cancelled = True
-            try:
-                args, kwargs = handling.arguments
-                result = await wrapped(*args, **kwargs)
-            except Exception:
-                cancelled = False
-                raise
-            else:
-                cancelled = False
-                return result
-            finally:
-                try:
-                    _CURRENT.reset(token)
-                    handling.end(cancelled=cancelled)
-                except Exception as error:  # noqa: BLE001 - see above
-                    fail(error)
+            return wrapped(*args)
 
         return http_wrapper
+
+    async def _handle(
+        self,
+        entry: _Entry,
+        wrapped: Callable[..., Awaitable[Any]],
+        instance: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        try:
+            handling = self._begin(entry, instance, args, kwargs)
+        except Exception as error:  # noqa: BLE001 - ours alone; as `Guard` would, without a wrapper for each request
+            entry.fail(error)
+            handling = None
+        if handling is None:
+            return await wrapped(*args, **kwargs)
+        token = _CURRENT.set(handling)
+        cancelled = True
+        try:
+            args, kwargs = handling.arguments
+            result = await wrapped(*args, **kwargs)
+        except Exception:
+            cancelled = False
+            raise
+        else:
+            cancelled = False
+            return result
+        finally:
+            try:
+                _CURRENT.reset(token)
+                handling.end(cancelled=cancelled)
+            except Exception as error:  # noqa: BLE001 - see above
+                entry.fail(error)
 
     def _begin(self, entry: _Entry, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Handling | None:
         """What is to be called and ended here; None if that is done further out, or if it is no request."""
@@ -155,7 +174,8 @@ class HttpHooks:
         if handling is not None and handling.channels is not None and handling.scope is scope:
             entry.entered(instance, handling.channels.exchange)
             return None
-        exchange = self._runtime.server.exchange(_request(scope), entry.generation(scope), self._tools(instance))
+        told = _told(scope)
+        exchange = self._runtime.server.exchange(_request(scope, told), entry.generation(told), self._tools(instance))
         channels = Channels(self._runtime, exchange, asgi[1], asgi[2], entry.fail)
         entry.entered(instance, exchange)
         return Handling(scope, channels, _replaced(args, kwargs, channels))
@@ -174,26 +194,30 @@ def observed_request(
     if asgi is None:
         return None
     scope, receive, send = asgi
-    channels = Channels(runtime, runtime.server.exchange(_request(scope), generation), receive, send, fail)
+    exchange = runtime.server.exchange(_request(scope, _told(scope)), generation)
+    channels = Channels(runtime, exchange, receive, send, fail)
     return channels, _replaced(args, kwargs, channels)
 
 
-def _request(scope: Scope) -> Request:
-    headers: dict[bytes, str] = {}
+def _told(scope: Scope) -> Told:
+    told: Told = {}
     for name, value in scope["headers"]:
-        if name in _WANTED:
-            headers.setdefault(name, value.decode("latin-1"))
+        if name in _WANTED and name not in told:
+            told[name] = value.decode("latin-1")
+    return told
+
+
+def _request(scope: Scope, told: Told) -> Request:
     client, server = scope.get("client") or ("",), scope.get("server") or (None, None)
-    told = headers.get
     where = f"{scope.get('root_path', '')} {scope.get('path', '')}"  # one process may serve many applications
     return Request(
         carrier=Carrier(scope["headers"]),
         method=scope["method"],
-        session_id=told(b"mcp-session-id"),
-        token=told(b"last-event-id") or None,  # the SDK takes an empty one for none, too
-        protocol_version=told(b"mcp-protocol-version"),
-        rpc_method=told(b"mcp-method"),
-        peer=(*(told(name, "") for name in _MARKS), str(client[0]), where),
+        session_id=told.get(b"mcp-session-id"),
+        token=told.get(b"last-event-id") or None,  # the SDK takes an empty one for none, too
+        protocol_version=told.get(b"mcp-protocol-version"),
+        rpc_method=told.get(b"mcp-method"),
+        peer=(*[told.get(name, "") for name in _MARKS], str(client[0]), where),
         server_address=server[0],
         server_port=server[1],
     )

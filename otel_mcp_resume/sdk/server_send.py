@@ -106,15 +106,14 @@ class Channels:
         return observed_send
 
     def _head(self, message: Message) -> bool:
-        status = message["status"]
-        content_type, session_id = b"", None
-        for name, value in message.get("headers", ()):
-            lower = name.lower()
-            if lower == b"content-type":
-                content_type = value
-            elif lower == b"mcp-session-id":
-                session_id = value.decode("latin-1")
-        event_stream = content_type.strip().lower().startswith(b"text/event-stream")
+        status: int = message["status"]
+        headers: dict[bytes, bytes] = dict(message.get("headers", ()))
+        if b"content-type" not in headers or b"mcp-session-id" not in headers:
+            # They are not there, or in capitals: ASGI asks for lower case, and not every server insists.
+            headers = {name.lower(): value for name, value in headers.items()}
+        named = headers.get(b"mcp-session-id")
+        session_id = None if named is None else named.decode("latin-1")
+        event_stream = headers.get(b"content-type", b"").strip().lower().startswith(b"text/event-stream")
         exchange, request = self.exchange, self.exchange.request
         facts = exchange.head(status, event_stream=event_stream, session_id=session_id)
         if facts:

@@ -66,9 +66,9 @@ class Call(Answer):
     def __init__(self, book: CallBook, key: bytes, owner: object) -> None:
         self._book = book
         self.key = key
+        """Who called what: the digest of the client, the tool and the arguments."""
         self.owner = owner
         """The session that it came in."""
-        """Who called what: the digest of the client, the tool and the arguments."""
         self.is_answered = False
 
     def written(self, exchange: ServerConnection) -> Sequence[Fact]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from otel_mcp_resume.records import record
 from otel_mcp_resume.rules.terms import Generation, Stream
@@ -45,8 +45,8 @@ class RequestHead:
 class Leaving(NamedTuple):
     """A request of an exchange that is on its way out of the process."""
 
-    before: object
-    """The span that was current before the HTTP client had it, as `report` gave it."""
+    before: Any
+    """The context before the HTTP client had it, as `report` gave it."""
     generation: Generation
     session_id: str | None
     stream: Stream | None

@@ -7,7 +7,6 @@ import pytest
 from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.sdk.http_heads import (
     credential,
-    opens_streams,
     request_head,
     response_head,
     stated_credential,
@@ -15,6 +14,7 @@ from otel_mcp_resume.sdk.http_heads import (
 from tests.sdk.client_world import HTTP
 
 AS_B = {"authorization": "b"}
+STREAMS = {"accept": "text/event-stream"}
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,19 @@ AS_B = {"authorization": "b"}
 def test_the_session_of_a_head(headers: list[tuple[str, str]], session_id: str | None) -> None:
     """Several that disagree are none of them alone."""
     assert response_head(HTTP.Response(200, headers=headers)).session_id == session_id
-    request = HTTP.Request("GET", "http://h/mcp", headers=headers)
-    assert request_head(request, Generation.STREAMABLE_HTTP).session_id == session_id
+    request = HTTP.Request("GET", "http://h/mcp", headers=[("accept", "text/event-stream"), *headers])
+    head = request_head(request, "GET", Generation.STREAMABLE_HTTP)
+    assert head is not None
+    assert head.session_id == session_id
+
+
+@pytest.mark.parametrize("value", ["S1", "\u017ferm\u00f6n", "S\u00f61"])
+def test_an_id_is_read_as_the_http_library_reads_it(value: str) -> None:
+    """Which is how the SDK has it: the same letters whatever the other headers are written in."""
+    for encoding in ("utf-8", "latin-1"):
+        raw = [(b"X-Other", b"\xe9"), (b"Mcp-Session-Id", value.encode(encoding, "replace"))]
+        response = HTTP.Response(200, headers=raw)
+        assert response_head(response).session_id == response.headers["mcp-session-id"]
 
 
 @pytest.mark.parametrize(
@@ -53,11 +64,13 @@ def test_what_is_an_event_stream(content_type: str, *, event_stream: bool) -> No
 
 
 def test_a_request_as_it_goes_out() -> None:
-    headers = {"last-event-id": "5", "mcp-session-id": "S1", "mcp-protocol-version": "2025-06-18"}
-    head = request_head(HTTP.Request("GET", "http://h/mcp", headers=headers), Generation.STREAMABLE_HTTP)
+    headers = {"last-event-id": "5", "mcp-session-id": "S1", "mcp-protocol-version": "2025-06-18"} | STREAMS
+    head = request_head(HTTP.Request("GET", "http://h/mcp", headers=headers), "GET", Generation.STREAMABLE_HTTP)
+    assert head is not None
     assert (head.method, head.token, head.session_id, head.protocol_version) == ("GET", "5", "S1", "2025-06-18")
     posted = HTTP.Request("POST", "http://h/messages?session_id=L1", headers={"last-event-id": ""})
-    head = request_head(posted, Generation.SSE)
+    head = request_head(posted, "POST", Generation.SSE)
+    assert head is not None
     assert (head.method, head.token, head.session_id) == ("POST", None, "L1")
 
 
@@ -75,7 +88,7 @@ def test_a_request_as_it_goes_out() -> None:
 )
 def test_what_can_be_an_mcp_request(method: str, accept: str, generation: Generation, *, ours: bool) -> None:
     request = HTTP.Request(method, "http://h/mcp", headers={"accept": accept})
-    assert opens_streams(request, method, generation) is ours
+    assert (request_head(request, method, generation) is not None) is ours
 
 
 def test_the_credential_of_a_response_is_that_of_its_request() -> None:

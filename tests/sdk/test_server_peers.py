@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from otel_mcp_resume.sdk.server_http import _request
+from otel_mcp_resume.sdk.server_http import _request, _told
 
 
 def peer(name: bytes = b"", value: bytes = b"", *, address: str = "10.0.0.1", path: str = "/mcp") -> Any:
     headers = [(name, value)] if name else []
-    return _request(
-        {"method": "POST", "headers": headers, "client": (address, 50000), "server": None, "path": path}
-    ).peer
+    scope = {"method": "POST", "headers": headers, "client": (address, 50000), "server": None, "path": path}
+    return _request(scope, _told(scope)).peer
 
 
 @pytest.mark.parametrize("name", [b"authorization", b"x-api-key", b"forwarded", b"x-forwarded-for"])
