@@ -49,7 +49,7 @@ _TRACEPARENT = "traceparent"
 def span_of(node: Node | None) -> Span | None:
     """The span that a node is in the middle of."""
     made = None if node is None else node.made
-    return made if isinstance(made, Span) else None
+    return made if made is not None and isinstance(made, Span) else None  # an abstract class: asking takes its time
 
 
 def context_of(node: Node | None) -> SpanContext | None:

@@ -58,7 +58,9 @@ class Exchange(ServerConnection):
             if stream.opened:
                 self.begin_attempt(None)
             return
-        cursor = session.find(shortened(token)) or session.find(shortened(_in_utf8(token)))
+        cursor = session.find(shortened(token))
+        if cursor is None and not token.isascii():
+            cursor = session.find(shortened(_in_utf8(token)))
         self.kind = session.kind_of(session.standalone)
         if cursor is not None:
             self.hold(cursor.stream)
@@ -157,8 +159,6 @@ class Exchange(ServerConnection):
 
 def _in_utf8(token: str) -> str:
     """A token as a store knows it that reads headers as UTF-8. ASGI servers and the SDK read them as Latin-1."""
-    if token.isascii():
-        return token
     try:
         return token.encode("latin-1").decode()
     except UnicodeError:
