@@ -120,8 +120,10 @@ class SessionAccount:
         return self.stream(self.standalone)
 
     def find(self, event_id: str) -> Cursor | None:
-        """Where an event is in the ledger of this session. Looks at all streams, the latest first, since that is what is
-        resumed: not to be called for each event."""
+        """Where an event is in the ledger of this session. Looks at all streams: not to be called for each event.
+
+        The latest first, since that is nearly always what is resumed.
+        """
         for stream in reversed(self.streams.values()):
             seq = stream.events.get(event_id)
             if seq is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any
 
-from tests.bench import figures, growth, many, micro, startup, streams, turns
+from tests.bench import counted, figures, growth, many, micro, startup, streams, turns
 from tests.bench.arms import AGAIN, BARE, available
 from tests.bench.sink import sink
 
@@ -57,10 +57,12 @@ def main() -> int:
         return micro.main(sys.argv[2:])
     if sys.argv[1:2] == ["growth"]:
         return growth.main(sys.argv[2:])
+    if sys.argv[1:2] == ["counted"]:
+        return counted.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.epilog = (
-        "`python -m tests.bench micro` counts what runs for each message and call, `python -m tests.bench growth` "
-        "tells how that grows. Each has a --help of its own."
+        "`python -m tests.bench micro` counts what runs for each message and call, `python -m tests.bench counted` "
+        "what real processes run, `python -m tests.bench growth` tells how that grows. Each has a --help of its own."
     )
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"all if none is named: {', '.join(NAMES)}")
     parser.add_argument("--arms", nargs="+", choices=available(), help="beside the bare SDK; all that are installed")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.bench.process import ROOT
 
-__all__ = ["BASELINE", "REFERENCE", "baseline", "count", "is_possible", "relative", "update"]
+__all__ = ["BASELINE", "REFERENCE", "baseline", "callgrind", "count", "is_possible", "relative", "total", "update"]
 
 WALKER = ROOT / "tests" / "bench" / "walker.py"
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
@@ -41,21 +41,25 @@ def count(python: str = sys.executable) -> dict[str, float]:
     }
     environ |= {"PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory() as folder:
-        command = [
-            *("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--dump-before=getppid"),
-            *("--dump-line=no", "--compress-strings=yes", python, str(WALKER)),
-        ]
+        command = [*callgrind(folder), python, str(WALKER)]
         run = subprocess.run(
             command, env=environ, cwd=folder, capture_output=True, text=True, check=True, timeout=LIMIT
         )
         parts = [line.split("\t") for line in run.stdout.splitlines()]
-        dumps = [_total(Path(folder, f"out.{number}")) for number in range(1, 2 * len(parts) + 1)]
+        dumps = [total(Path(folder, f"out.{number}")) for number in range(1, 2 * len(parts) + 1)]
     counts = dict(zip([name for name, _ in parts], dumps[1::2], strict=True))
     times = {name: int(number) for name, number in parts}
     return _per_walk(counts, times)
 
 
-def _total(dump: Path) -> int:
+def callgrind(folder: str) -> list[str]:
+    """The command that counts those of another one, and dumps into `folder` whenever that calls `getppid`."""
+    out = f"--callgrind-out-file={folder}/out"
+    return ["valgrind", "--quiet", "--tool=callgrind", out, "--dump-before=getppid", "--dump-line=no"]
+
+
+def total(dump: Path) -> int:
+    """What one dump has counted."""
     found = _TOTAL.search(dump.read_text())
     assert found is not None, f"{dump} has no total"
     return int(found[1])

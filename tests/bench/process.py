@@ -6,7 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,17 @@ class Child:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
+    def count(self) -> None:
+        """Lets callgrind, below which it runs, begin to count. Raises `CalledProcessError` if it does not."""
+        command = ["callgrind_control", "-i", "on", str(self._process.pid)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE)
+
 
 @contextlib.contextmanager
-def started(role: str, arm: str, sink: str, **options: Any) -> Iterator[Child]:
-    """A process with that role. What it writes to stderr is shown."""
+def started(role: str, arm: str, sink: str, below: Sequence[str] = (), **options: Any) -> Iterator[Child]:
+    """A process with that role, run by the command `below`, if there is one. What it writes to stderr is shown."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "tests.bench.child", role, arm, sink, json.dumps(options)],
+        [*below, sys.executable, "-W", "ignore", "-m", "tests.bench.child", role, arm, sink, json.dumps(options)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
