@@ -90,25 +90,34 @@ class Deadlines:
             self._on_error("deadlines", error)
 
     def _run(self) -> None:
-        while (item := self._next()) is not None:
+        while not self._closed:
+            item = self._next()
+            if item is None:
+                continue
             try:
                 item.expire()
             except Exception as error:  # noqa: BLE001 - one item must not end the time of all others
                 self._on_error("deadlines", error)
 
     def _next(self) -> Expirable | None:
-        """Waits for the next item that is due. None if there will be none any more."""
+        """The next item, if it is due; or else waits for that or a change, once: the lock is given up between two."""
         with self._changed:
-            while not self._closed:
-                if not self._due:
-                    self._is_idle = True
-                    self._changed.wait()
-                    self._is_idle = False
-                    continue
-                key, (due, item) = next(iter(self._due.items()))
-                left = due - self._clock()
-                if left <= 0:
-                    del self._due[key]
-                    return item
-                self._changed.wait(left)
+            if self._closed:
+                return None
+            if not self._due:
+                self._is_idle = True
+                self._wait(None)
+                self._is_idle = False
+                return None
+            key, (due, item) = next(iter(self._due.items()))
+            left = due - self._clock()
+            if left <= 0:
+                del self._due[key]
+                return item
+            self._wait(left)
             return None
+
+    def _wait(self, seconds: float | None) -> None:
+        if self._changed.wait(seconds) not in (True, False):
+            # Round and round without a pause, this thread would take all others their time.
+            raise RuntimeError("a condition did not wait")

@@ -9,8 +9,11 @@ hang       a library call in a thread of ours blocks for a while
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import gc
+import os
 import sys
+import threading
 import time
 import warnings
 from collections import Counter
@@ -26,6 +29,8 @@ from tests.faults import client_play, server_play  # noqa: E402 - the package is
 from tests.faults.stage import Seen, play_bare, play_with, unexpected  # noqa: E402 - see above
 
 PLAYS = {"client": client_play.play, "server": server_play.play}
+STUCK = 120.0
+"""Seconds in which a play ends on any machine."""
 HANG = 0.4
 """Seconds, each of the first three times."""
 MODES = ("raise", "nonsense", "interrupt", "hang")
@@ -108,7 +113,11 @@ def sweep(side: str, mode: str, points: Sequence[sites.Site], bare: Seen) -> tup
             print(f"# {number} of {len(points)}", flush=True)
         fault = Fault(mode)
         sites.planted, sites.take = site, fault
+        watch = threading.Timer(STUCK, _stuck, (f"{side} {mode} {site}",))
+        watch.daemon = True
+        watch.start()
         seen = play_with(PLAYS[side], structured=side == "server")
+        watch.cancel()
         sites.planted = None
         rooms[site.room] += bool(fault.struck)
         is_removal = site.name.partition(":")[0] in REMOVAL
@@ -127,6 +136,13 @@ def sweep(side: str, mode: str, points: Sequence[sites.Site], bare: Seen) -> tup
     if missed:
         print(f"# passed in the first play, and not in the one with the fault: {', '.join(missed)}")
     return rooms, escapes
+
+
+def _stuck(point: str) -> None:
+    """The play does not end any more: an escape, and nothing can be tested in this process after it."""
+    print(f"! {point}: the application hangs", flush=True)
+    faulthandler.dump_traceback()
+    os._exit(1)
 
 
 def main() -> int:

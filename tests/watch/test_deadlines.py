@@ -205,6 +205,21 @@ def test_a_fault_of_the_queue_itself_is_reported_and_the_next_item_starts_anew(q
     queue.told.waits_for("a", "b")
 
 
+def test_a_condition_that_does_not_wait_takes_neither_the_lock_nor_the_time_of_others(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The application's own loop takes that lock with every attempt."""
+    monkeypatch.setattr(queue.deadlines._changed, "wait", lambda *_: object())
+    queue.add("a")
+    assert queue.told.waits_until(lambda: len(queue.errors) == 1)
+    queue.deadlines.forget(queue.add("b"))
+    assert queue.told.waits_until(lambda: len(queue.errors) == 2 and not queue.has_thread)
+    monkeypatch.undo()
+    queue.add("c")
+    queue.at(1020.0)
+    queue.told.waits_for("a", "c")
+
+
 def test_a_forked_child_has_a_lock_a_thread_and_a_queue_of_its_own(queue: Queue) -> None:
     parents = queue.deadlines._changed
     queue.deadlines._due[0] = 1.0, Item("of the parent", queue.told)
