@@ -30,6 +30,8 @@ REQUEST = "StreamableHTTPServerTransport.handle_request"
 STATEFUL = "StreamableHTTPSessionManager._handle_stateful_request"
 STATELESS = "StreamableHTTPSessionManager._handle_stateless_request"
 ANY_GENERATION = "StreamableHTTPSessionManager._handle_request"
+WITHOUT_SESSIONS = "handle_modern_request"
+"""An application that was built before the hooks has bound the one above, and still comes here."""
 
 HOOKS = (INIT, CONNECT, TERMINATE, REQUEST, STATEFUL, STATELESS)
 
@@ -42,7 +44,7 @@ def install(runtime: Runtime) -> None:
     transports = TransportHooks(runtime, str(getattr(import_module(MODULE), "GET_STREAM_KEY", "_GET_stream")))
     managers: WeakKeyDictionary[Any, Tools] = WeakKeyDictionary()
 
-    def tools_of_manager(manager: Any) -> Tools:
+    def tools_of_manager(manager: Any) -> Tools:  # or of a server, whichever is first to be reached
         tools = managers.get(manager)
         if tools is None:
             tools = managers[manager] = Tools()
@@ -65,8 +67,8 @@ def install(runtime: Runtime) -> None:
     for hook in (STATEFUL, STATELESS):
         patch(hook, MANAGER_MODULE, hook, managed.wrapper(hook, _with_sessions, reached_manager))
     if has_module(MODERN_MODULE):
-        hook = ANY_GENERATION
-        patch(hook, MANAGER_MODULE, hook, managed.wrapper(hook, _by_version, lambda _, __: None))
+        for hook in (ANY_GENERATION, WITHOUT_SESSIONS):
+            patch(hook, MANAGER_MODULE, hook, managed.wrapper(hook, _by_version, lambda _, __: None))
 
 
 def _with_sessions(_: Told) -> Generation:

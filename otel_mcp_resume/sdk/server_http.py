@@ -175,7 +175,8 @@ class HttpHooks:
             entry.entered(instance, handling.channels.exchange)
             return None
         told = _told(scope)
-        exchange = self._runtime.server.exchange(_request(scope, told), entry.generation(told), self._tools(instance))
+        tools = self._tools(args[0] if instance is None else instance)  # a function gets its application first
+        exchange = self._runtime.server.exchange(_request(scope, told), entry.generation(told), tools)
         channels = Channels(self._runtime, exchange, asgi[1], asgi[2], entry.fail)
         entry.entered(instance, exchange)
         return Handling(scope, channels, _replaced(args, kwargs, channels))

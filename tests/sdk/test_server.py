@@ -355,6 +355,27 @@ def test_of_the_generation_without_sessions() -> None:
         asyncio.run(play(seen))
 
 
+@pytest.mark.skipif(not sdk_is_modern(), reason="the generation without sessions needs mcp 2.x")
+def test_hooks_that_come_after_an_application_without_sessions_see_it() -> None:
+    """It has bound the methods of its manager by then."""
+
+    async def play() -> None:
+        async with playing(high_level_app()) as client:
+            with observed() as seen:
+                await client.play(
+                    [
+                        {"session": {"session": "M", "protocol": "2026-07-28"}},
+                        {"call": {"session": "M", "as": "call", "play": [{"progress": 2}], "token": "7"}},
+                        {"read": {"from": "call", "until": "end"}},
+                    ]
+                )
+                await given_back(seen)
+                assert seen.verdicts == [(Outcome.UNPROVEN, Reason.NOT_RESUMABLE)]
+                assert seen.events == {(Generation.STATELESS, Stream.REQUEST): 3}
+
+    asyncio.run(play())
+
+
 def test_hooks_that_come_after_a_session_began_judge_nothing_that_they_cannot_know() -> None:
     async def play() -> None:
         async with playing(high_level_app()) as client:
