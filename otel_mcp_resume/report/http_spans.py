@@ -36,9 +36,9 @@ class HttpSpans:
         return get_current()
 
     @staticmethod
-    def has_client(before: Context) -> bool:
+    def has_client(leaving: Leaving) -> bool:
         """Whether the request leaves the process in a span of its own. One that was current before is another's."""
-        now = get_current()
+        now, before = get_current(), leaving.before
         if now is before:  # nearly always: nothing instruments the HTTP client
             return False
         span = trace.get_current_span(now)

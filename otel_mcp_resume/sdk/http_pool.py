@@ -87,7 +87,7 @@ def _wrapper(runtime: Runtime, hook: str) -> Any:
         wrapped: Callable[..., Awaitable[Any]], _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Awaitable[Any]:
         leaving = LEAVING.get()
-        if leaving is None or not has_client(leaving.before):
+        if leaving is None or not has_client(leaving):
             return wrapped(*args, **kwargs)
         return watched(leaving, wrapped, args, kwargs)
 

@@ -60,7 +60,7 @@ class HttpTap:
             request: Any = args[0] if args else kwargs.get("request")
             if exchange is None or exchange.http not in (instance, None):
                 exchange = posts(instance, request)
-            if exchange is None or exchange.sending:
+            if not isinstance(exchange, Exchange) or exchange.sending:
                 return await wrapped(*args, **kwargs)
             head = carried = left = None
             try:  # as `Guard` would, without a wrapper for each step

@@ -25,7 +25,7 @@ class HttpSpans(Protocol):
         """The context before a request is sent."""
         ...
 
-    def has_client(self, before: Any) -> bool:
+    def has_client(self, leaving: Leaving) -> bool:
         """Whether the request leaves the process in a span of its own."""
         ...
 

@@ -145,7 +145,7 @@ class HttpHooks:
         except Exception as error:  # noqa: BLE001 - ours alone; as `Guard` would, without a wrapper for each request
             entry.fail(error)
             handling = None
-        if handling is None:
+        if not isinstance(handling, Handling):
             return await wrapped(*args, **kwargs)
         token = _CURRENT.set(handling)
         cancelled = True

@@ -42,7 +42,10 @@ WALLS = frozenset(
 )
 """Functions around which there is nothing of ours: they have one line outside of their own `try`, if any."""
 STAND_INS = frozenset(
-    ("_observed_storing", "_observed_replaying", "observe_connection", "_exchange", "_around", "wrapper")
+    {
+        *("_observed_storing", "_observed_replaying", "observe_connection", "_exchange", "_around"),
+        *("wrapper", "_wrapper", "_observed_receive", "_observed_send", "_replaced"),
+    }
 )
 """Functions whose result is what the SDK is given in place of its own: it can't be nonsense and work."""
 LIBRARIES = (
