@@ -170,9 +170,10 @@ class HttpTap:
     def _answer(self, exchange: Exchange, head: RequestHead, response: Any) -> None:
         answer = response_head(response)
         transport, is_call = exchange.transport, exchange.call is not None
-        if transport.credential is None or (is_call and transport.asked is not None):
+        is_legacy = transport.asked is not None
+        if transport.credential is None or (is_call and (is_legacy or transport.watch.calls.are_known)):
             authorised(exchange, response)
-        elif is_call:
+        if is_call and not is_legacy:
             exchange.told = response  # to be looked at if the call is left, which is seldom
         next_request = getattr(response, "next_request", None)
         if 300 <= answer.status < 400 and next_request is not None:

@@ -32,6 +32,11 @@ class UnansweredCalls:
         """The transports that left each call, the oldest first."""
         self._harmless: OrderedDict[int, None] = OrderedDict()
 
+    @property
+    def are_known(self) -> bool:
+        """Whether any call was left, so that it matters who makes one."""
+        return bool(self._left)
+
     def left(
         self, peer: str, tool: str, arguments: Any, owner: object = None, *, credential: int | None = None
     ) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.sdk.client_world import BACKENDS, HTTP, counts, faults, plugged, served
+from tests.sdk.client_world import BACKENDS, HTTP, connected, counts, faults, plugged, run, served, text_of
 from tests.sdk.test_http_tap import call_over, own_client
 from tests.wire.driven.steps import Json
 
@@ -71,6 +72,24 @@ def test_a_token_that_was_renewed_before_the_call_is_the_one_that_counts(cut: Js
             call_over("asyncio", peer, limit=1.0, auth=Late(ANN, before="Bearer of yesterday"))
         assert call_over("asyncio", peer, **by_auth(ANN)) == "ok"
         assert counts(plugin, "mcp_resume_violations_total", "rule") == {"duplicate_call": 1}
+        assert faults(plugin) == {}
+
+
+@own_client
+@pytest.mark.parametrize(("second", "duplicates"), [(ANN, {"duplicate_call": 1}), (BOB, {})])
+def test_a_session_may_be_handed_from_user_to_user(second: str, duplicates: dict[str, float]) -> None:
+    """It was opened for one of them; the calls before tell whose this one is."""
+
+    async def play(url: str) -> None:
+        opened_by = BOB if second == ANN else ANN
+        async with HTTP.AsyncClient(auth=Late(second, before=opened_by)) as http, connected(url, http) as api:
+            assert text_of(await api.call_tool("another", {})) == "ok"
+            assert text_of(await api.call_tool("t", {})) == "ok"
+
+    with plugged() as plugin, served(CUT) as peer:
+        assert call_over("asyncio", peer, limit=1.0, **by_auth(ANN)) is None
+        run("asyncio", partial(play, peer.url))
+        assert counts(plugin, "mcp_resume_violations_total", "rule") == duplicates
         assert faults(plugin) == {}
 
 
