@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from otel_mcp_resume.rules.terms import Stream
+from otel_mcp_resume.sdk.contexts import put_back
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
 from otel_mcp_resume.sdk.http_pool import LEAVING, install_pool_hooks
 from otel_mcp_resume.sdk.http_tap import HttpTap, authorised
@@ -92,7 +93,7 @@ class ClientHooks:
                 has_returned = True
                 return result
             finally:
-                EXCHANGE.reset(token)
+                put_back(EXCHANGE, token)
                 finish(exchange, has_returned=has_returned)
 
         return exchange_wrapper
@@ -114,7 +115,7 @@ class ClientHooks:
             try:
                 return await wrapped(*args, **kwargs)
             finally:
-                LEAVING.reset(leaving)
+                put_back(LEAVING, leaving)
                 ends(instance)
 
         return around_wrapper

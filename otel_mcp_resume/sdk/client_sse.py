@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Stream
 from otel_mcp_resume.sdk.client import http_hooks
+from otel_mcp_resume.sdk.contexts import put_back
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange
 from otel_mcp_resume.sdk.http_pool import install_pool_hooks
 from otel_mcp_resume.sdk.http_tap import HttpTap
@@ -82,7 +83,7 @@ class _WatchedSession:
             self._hook.ends(self._exchange)
             raise
         finally:
-            EXCHANGE.reset(token)
+            put_back(EXCHANGE, token)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp_resume.rules.terms import Disconnect, Generation
+from otel_mcp_resume.sdk.contexts import put_back
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange, begin_posting, posting_exchange
 from otel_mcp_resume.sdk.http_heads import credential, request_head, response_head, stated_credential
 from otel_mcp_resume.sdk.http_pool import LEAVING
@@ -80,7 +81,7 @@ class HttpTap:
                 raise
             finally:
                 exchange.sending = False
-                LEAVING.reset(leaving)
+                put_back(LEAVING, leaving)
                 if carried is not None:
                     self._drop(carried)
             try:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from otel_mcp_resume.rules.terms import Generation
+from otel_mcp_resume.sdk.contexts import put_back
 from otel_mcp_resume.sdk.server_send import Channels
 from otel_mcp_resume.watch.server_request import Request
 
@@ -159,8 +160,8 @@ class HttpHooks:
             cancelled = False
             return result
         finally:
+            put_back(_CURRENT, token)
             try:
-                _CURRENT.reset(token)
                 handling.end(cancelled=cancelled)
             except Exception as error:  # noqa: BLE001 - see above
                 entry.fail(error)

@@ -82,8 +82,8 @@ class ClientTransport:
         self.asked: Asked | None = None
         """What awaits its answer on the stream of the session; None where each request has a stream of its own."""
         self.credential: int | None = None
-        """The hash of what the latest call was authorised with, or before that the first request that was answered. While
-        no call of any transport is left, only those of HTTP+SSE are looked at."""
+        """The hash of what the latest call was authorised with, or before that the first request that was answered.
+        While no call of any transport is left, only those of HTTP+SSE are looked at."""
         self._began = watch.clock()
         self._key = object()
         """Tells this transport from others, and keeps nothing of it alive."""
