@@ -43,7 +43,7 @@ def test_a_client_that_is_dropped_complains_of_nothing() -> None:
 
 
 def test_an_exchange_of_a_server_ends_when_it_is_dropped() -> None:
-    sdk = importlib.import_module("mcp.server.streamable_http").StreamableHTTPServerTransport
+    sdk: Any = importlib.import_module("mcp.server.streamable_http").StreamableHTTPServerTransport
 
     class Held(sdk):  # type: ignore[misc] # what it has of its own waits for an event loop
         async def _handle_get_request(self, _: Any, send: Any) -> None:
