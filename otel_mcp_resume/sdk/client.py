@@ -160,7 +160,7 @@ class ClientHooks:
             if has_returned and exchange.stream is not None:
                 self._given_up(exchange, exchange.stream)
         finally:
-            exchange.told = None
+            exchange.let_go()
             if exchange.stream is not None:
                 exchange.transport.finished(exchange.stream)
 

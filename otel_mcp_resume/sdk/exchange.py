@@ -61,6 +61,10 @@ class Exchange:
         self.redirect: tuple[Any, RequestHead, ResponseHead] | None = None
         """A redirect that the SDK may follow or not: the next request tells."""
 
+    def let_go(self) -> None:
+        """It is over. Event loops keep the contexts of cancelled timers for minutes: there is no payload in them."""
+        self.call = self.told = self.connection = self.attempt = None
+
 
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("otel_mcp_resume_exchange", default=None)
 """Set by a wrapper around a coroutine and reset when that returns, so never across a `yield` of ours."""

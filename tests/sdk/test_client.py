@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import warnings
 from collections.abc import AsyncGenerator, Callable
@@ -11,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from otel_mcp_resume.sdk.exchange import Exchange
 from tests.sdk.client_world import (
     BACKENDS,
     HTTP,
@@ -230,4 +232,18 @@ def test_what_a_callback_requests_over_the_same_http_client_is_the_applications(
         run(backend, play)
         assert asked == [404, 404]
         assert attempts(plugin) == {"standalone proven replayed_event": 1}
+        assert faults(plugin) == {}
+
+
+@needs_resumption
+def test_what_was_called_is_not_kept_when_the_call_is_over(backend: str) -> None:
+    """The loop may still hold its context, in timers that were cancelled: arguments may be large."""
+
+    async def play() -> list[Exchange]:
+        async with connected(peer.url) as api:
+            assert text_of(await api.call_tool("t", {"much": "x"})) == "done"
+            return [each for each in gc.get_objects() if type(each) is Exchange and each.call is not None]
+
+    with plugged() as plugin, served(*resumes()) as peer:
+        assert [each for each in run(backend, play) if peer.url.startswith(each.transport.origin)] == []
         assert faults(plugin) == {}
