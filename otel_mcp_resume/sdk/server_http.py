@@ -171,14 +171,22 @@ class HttpHooks:
         asgi = _channels(args, kwargs)
         if asgi is None:
             return None
-        scope, handling = asgi[0], _CURRENT.get()
-        if handling is not None and handling.channels is not None and handling.scope is scope:
-            entry.entered(instance, handling.channels.exchange)
+        (scope, receive, send), handling = asgi, _CURRENT.get()
+        outer = None if handling is None else handling.channels
+        if (
+            handling is not None
+            and outer is not None
+            and (
+                # Some pass a copy of the scope on, and the SDK a `send` of its own. Either channel alone tells, too.
+                handling.scope is scope or receive is outer.receive or send is outer.send
+            )
+        ):
+            entry.entered(instance, outer.exchange)
             return None
         told = _told(scope)
         tools = self._tools(args[0] if instance is None else instance)  # a function gets its application first
         exchange = self._runtime.server.exchange(_request(scope, told), entry.generation(told), tools)
-        channels = Channels(self._runtime, exchange, asgi[1], asgi[2], entry.fail)
+        channels = Channels(self._runtime, exchange, receive, send, entry.fail)
         entry.entered(instance, exchange)
         return Handling(scope, channels, _replaced(args, kwargs, channels))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from otel_mcp_resume.rules.terms import Generation, Outcome, Reason, Stream, UndeliveredCause, ViolationRule
+from otel_mcp_resume.rules.terms import Disconnect, Generation, Outcome, Reason, Stream, UndeliveredCause, ViolationRule
 from otel_mcp_resume.watch.facts import AttemptSettled, SessionOpened, StreamClosed, StreamOpened
 from tests.sdk.server_apps import (
     bare_transport_app,
@@ -166,6 +166,35 @@ def test_the_package_that_scopes_its_store_by_session() -> None:
 
     with observed() as seen:
         asyncio.run(play(seen))
+
+
+def test_a_manager_that_passes_a_copy_of_the_scope_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is still one request."""
+    manager = manager_class()
+
+    async def play(seen: Observed) -> None:
+        async with playing(manager_app(event_store=store())) as client:
+            await client.play(
+                [
+                    {"initialize": {"session": "A", "protocol": PROTOCOL}},
+                    {"call": {"session": "A", "as": "call", "play": [{"emit": 2}]}},
+                    {"read": {"from": "call", "until": "end"}},
+                ]
+            )
+            await seen.until(lambda: len(seen.of(StreamClosed)) == 2)
+        assert {fact.cause for fact in seen.of(StreamClosed)} == {Disconnect.COMPLETED}
+        assert sum(seen.events.values()) == 4
+        await given_back(seen)
+
+    with observed() as seen:
+        passed_on = manager._handle_stateful_request
+
+        async def copying(self: Any, scope: Any, receive: Any, send: Any) -> None:
+            await passed_on(self, dict(scope), receive, send)
+
+        monkeypatch.setattr(manager, "_handle_stateful_request", copying)
+        asyncio.run(play(seen))
+        monkeypatch.undo()
 
 
 def test_stateless_mode_keeps_nothing() -> None:
