@@ -8,7 +8,7 @@ from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.watch.exchange import RequestHead, ResponseHead
 from otel_mcp_resume.watch.transport import session_in_url
 
-__all__ = ["credential", "request_head", "response_head", "stated_credential"]
+__all__ = ["credential", "named_credential", "request_head", "response_head", "stated_credential"]
 
 
 _OF_REQUESTS = frozenset((b"accept", b"last-event-id", b"mcp-protocol-version", b"mcp-session-id"))
@@ -56,6 +56,12 @@ def stated_credential(http: Any, request: Any) -> int | None:
     stated, key = request.headers.get("authorization"), request.headers.get("x-api-key")
     is_open = stated is None and (getattr(http, "auth", None) is not None or bool(request.url.userinfo))
     return None if is_open else hash((stated, key))
+
+
+def named_credential(http: Any, request: Any) -> int | None:
+    """The same, None also if the request names nothing: a hook of the application's may be about to add it."""
+    is_named = "authorization" in request.headers or "x-api-key" in request.headers
+    return stated_credential(http, request) if is_named and getattr(http, "auth", None) is None else None
 
 
 def _told(headers: Any, wanted: frozenset[bytes]) -> dict[bytes, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from otel_mcp_resume.rules.terms import Disconnect, Generation
 from otel_mcp_resume.sdk.contexts import put_back
 from otel_mcp_resume.sdk.exchange import EXCHANGE, Exchange, begin_posting, posting_exchange
-from otel_mcp_resume.sdk.http_heads import credential, request_head, response_head, stated_credential
+from otel_mcp_resume.sdk.http_heads import credential, named_credential, request_head, response_head, stated_credential
 from otel_mcp_resume.sdk.http_pool import LEAVING
 from otel_mcp_resume.sdk.http_text import Reading, tap_body, tap_text
 from otel_mcp_resume.watch.exchange import Leaving, RequestHead, ResponseHead
@@ -127,9 +127,12 @@ class HttpTap:
             self._report(facts)
         if exchange.call is None:
             return
-        if exchange.transport.credential is None:  # the first request of all, where no handshake goes before
-            exchange.transport.credential = stated_credential(exchange.http, request)
-        facts = exchange.transport.calling(*exchange.call)
+        transport = exchange.transport
+        if transport.credential is None:  # the first request of all, where no handshake goes before
+            transport.credential = stated_credential(exchange.http, request)
+        elif transport.watch.calls.are_known:  # an application may put other headers into its client at any time
+            transport.credential = named_credential(exchange.http, request) or transport.credential
+        facts = transport.calling(*exchange.call)
         if facts:
             self._report(facts)
 

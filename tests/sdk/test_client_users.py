@@ -94,6 +94,27 @@ def test_a_session_may_be_handed_from_user_to_user(second: str, duplicates: dict
 
 
 @own_client
+@pytest.mark.parametrize(("second", "duplicates"), [(ANN, {"duplicate_call": 1}), (BOB, {})])
+@pytest.mark.parametrize("name", ["authorization", "x-api-key"])
+def test_a_client_may_be_given_the_headers_of_another_user(
+    name: str, second: str, duplicates: dict[str, float]
+) -> None:
+    """The call says itself whose it is."""
+
+    async def play(url: str) -> None:
+        headers = {name: BOB if second == ANN else ANN}
+        async with HTTP.AsyncClient(headers=headers) as http, connected(url, http) as api:
+            http.headers[name] = second
+            assert text_of(await api.call_tool("t", {})) == "ok"
+
+    with plugged() as plugin, served(CUT) as peer:
+        assert call_over("asyncio", peer, limit=1.0, headers={name: ANN}) is None
+        run("asyncio", partial(play, peer.url))
+        assert counts(plugin, "mcp_resume_violations_total", "rule") == duplicates
+        assert faults(plugin) == {}
+
+
+@own_client
 @pytest.mark.parametrize(
     ("path", "duplicates"), [("/one", {"duplicate_call": 1}), ("/one/", {"duplicate_call": 1}), ("/two", {})]
 )

@@ -7,6 +7,7 @@ import pytest
 from otel_mcp_resume.rules.terms import Generation
 from otel_mcp_resume.sdk.http_heads import (
     credential,
+    named_credential,
     request_head,
     response_head,
     stated_credential,
@@ -120,3 +121,15 @@ def test_what_a_request_states_of_its_credential(
     request = HTTP.Request("POST", url, headers=headers)
     known = credential(HTTP.Response(200, request=request)) if is_known else None
     assert stated_credential(HTTP.AsyncClient(**http), request) == known
+
+
+@pytest.mark.parametrize(
+    ("http", "headers", "is_named"),
+    [({}, AS_B, True), ({}, {"x-api-key": "b"}, True), ({}, {}, False), ({"auth": ("ann", "secret")}, AS_B, False)],
+)
+def test_what_a_request_names_as_its_credential(
+    http: dict[str, Any], headers: dict[str, str], *, is_named: bool
+) -> None:
+    request = HTTP.Request("POST", "http://h/", headers=headers)
+    known = credential(HTTP.Response(200, request=request)) if is_named else None
+    assert named_credential(HTTP.AsyncClient(**http), request) == known
