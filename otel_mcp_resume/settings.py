@@ -139,7 +139,7 @@ def _switch(text: str) -> bool | None:
     try:
         return _SWITCH[text.lower()]
     except KeyError:
-        raise _BadValueError("expected 1, true, 0 or false") from None
+        raise _BadValueError("expected 1, true, 0 or false, so this turns nothing on or off") from None
 
 
 def _host(text: str) -> str:

@@ -37,7 +37,7 @@ def of_attempt(fact: AttemptSettled, ids: Ids) -> Attributes:
             fields.LAST_EVENT_ID: ids(fact.last_event_id),
             fields.EVENTS: fact.events,
             fields.MISSED_EVENTS: fact.missed_events,
-            fields.DOWNTIME: fact.downtime,
+            fields.DOWNTIME: None if fact.downtime is None else round(fact.downtime, 6),  # no clock is better
         }
     )
 

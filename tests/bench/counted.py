@@ -14,7 +14,7 @@ from pathlib import Path
 from platform import python_version
 
 from tests.bench.arms import BARE
-from tests.bench.instructions import callgrind, total
+from tests.bench.instructions import callgrind, is_possible, total
 from tests.bench.process import started
 from tests.bench.turns import WORKLOADS, Workload
 
@@ -22,7 +22,7 @@ __all__ = ["Counted", "counted", "main", "table"]
 
 SIDES = ("server", "client")
 PLUGIN = "plugin"
-UNITS = {"stream": 200, "stored": 200, "calls": 50, "resume": 15}
+UNITS = {"stream": 500, "stored": 500, "calls": 100, "resume": 40}
 """Events, calls or resumptions that are counted; as many go before, to warm up. The counted process is fifty times
 slower than otherwise."""
 
@@ -89,6 +89,8 @@ def main(arguments: list[str]) -> int:
     names = parser.parse_args(arguments).workloads or list(UNITS)
     if unknown := sorted(set(names) - set(UNITS)):
         parser.error(f"no such workload: {', '.join(unknown)}")
+    if not is_possible():
+        parser.error("valgrind is not installed")
     print(f"Instructions. mcp {version('mcp')}, Python {python_version()}\n")
     for line in table(counted(names)):
         print(line, flush=True)

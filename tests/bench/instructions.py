@@ -54,8 +54,8 @@ def count(python: str = sys.executable) -> dict[str, float]:
 
 def callgrind(folder: str) -> list[str]:
     """The command that counts those of another one, and dumps into `folder` whenever that calls `getppid`."""
-    out = f"--callgrind-out-file={folder}/out"
-    return ["valgrind", "--quiet", "--tool=callgrind", out, "--dump-before=getppid", "--dump-line=no"]
+    files = f"--callgrind-out-file={folder}/out", f"--log-file={folder}/log"
+    return ["valgrind", "--quiet", "--tool=callgrind", *files, "--dump-before=getppid", "--dump-line=no"]
 
 
 def total(dump: Path) -> int:

@@ -46,7 +46,7 @@ class Child:
     def count(self) -> None:
         """Lets callgrind, below which it runs, begin to count. Raises `CalledProcessError` if it does not."""
         command = ["callgrind_control", "-i", "on", str(self._process.pid)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE)
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
 
 
 @contextlib.contextmanager

@@ -20,8 +20,9 @@ __all__ = ["Plan", "run"]
 
 T = TypeVar("T")
 
-FIRST_PORT = 9464
-"""Where `--serve` begins to look for ports, so that a scrape configuration can be written once."""
+FIRST_PORT = 9500
+"""Where `--serve` begins to look for ports, so that a scrape configuration can be written once. An application looks
+from 9464 to 9480: started beside the demo, it would find none of those free."""
 
 PAUSE = 5
 """Seconds between two plays while serving: every scene comes often enough for a rate over five minutes."""
