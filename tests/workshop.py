@@ -28,8 +28,8 @@ class Row:
     """Whether this is the row for what has nothing to do with Python or mcp."""
     light: bool = False
     """Whether only what depends on Python and mcp together is run; other rows do the rest with either."""
-    logic: bool = True
-    """Whether what knows nothing of mcp is run; not where another row has the same Python and the same of the rest."""
+    left_out: tuple[str, ...] = ()
+    """Folders of the tests to which this row adds nothing that others do not do."""
     lowest: bool = False
     """Whether every dependency is the oldest that we say we work with."""
     also: tuple[str, ...] = ()
