@@ -14,7 +14,7 @@ from otel_mcp_resume.watch.server import End, Request, ServerWatch
 from otel_mcp_resume.watch.server_session import REQUEST, RESPONSE
 from tests.watch.server_world import GET_STREAM, Limits
 
-SESSIONS = 200_000
+SESSIONS = 100_000
 WARM_UP = 30_000
 TOLERATED = 4 * 1024 * 1024
 
