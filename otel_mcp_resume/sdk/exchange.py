@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["EXCHANGE", "Exchange", "begin_posting", "posting_exchange"]
 
 
+_NOBODYS = object()
+"""In place of the HTTP client of an exchange that is over: no request is one of its."""
+
+
 class Exchange:
     """One call of a transport method, with all the HTTP requests that it makes by and by."""
 
@@ -62,8 +66,12 @@ class Exchange:
         """A redirect that the SDK may follow or not: the next request tells."""
 
     def let_go(self) -> None:
-        """It is over. Event loops keep the contexts of cancelled timers for minutes: there is no payload in them."""
+        """It is over. Event loops keep the contexts of cancelled timers for minutes: what they hold must weigh nothing.
+
+        An HTTP client has certificates of its own, a megabyte of them.
+        """
         self.call = self.told = self.connection = self.attempt = None
+        self.http = _NOBODYS
 
 
 EXCHANGE: ContextVar[Exchange | None] = ContextVar("otel_mcp_resume_exchange", default=None)
