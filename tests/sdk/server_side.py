@@ -37,7 +37,7 @@ from otel_mcp_resume.watch.facts import (
 from otel_mcp_resume.watch.server import ServerWatch
 from tests.wire.scripted_client import ScriptedClient
 
-__all__ = ["PROTOCOL", "Observed", "observed", "playing", "quiet", "running"]
+__all__ = ["PROTOCOL", "Observed", "given_back", "observed", "playing", "quiet", "running"]
 
 F = TypeVar("F")
 
@@ -171,3 +171,11 @@ async def playing(app: Any) -> AsyncIterator[ScriptedClient]:
             assert not client.problems, client.problems
         finally:
             await client.close()
+
+
+async def given_back(seen: Observed) -> None:
+    """Everything that was open is closed, and nothing is remembered."""
+    await seen.until(lambda: seen.open == (0, 0, 0))
+    await seen.until(lambda: seen.watch.remembered == (0, 0))
+    assert seen.undelivered == {}
+    assert seen.violations == []
